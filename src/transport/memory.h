@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * How a transport reaches the memory of its host. The host (dma behind hca, or the simulator's) answers synchronously and never
+ * calls back. `host` is the QP's own view: it carries the protection domain, so keys of another domain are BASE_ERR_KEY.
+ *
+ * Every call returns 0 or: BASE_ERR_KEY (unknown, stale, foreign or insufficient key), BASE_ERR_RANGE (outside the region),
+ * BASE_ERR_FAULT (the memory behind a valid key went away). On an error nothing is promised about how much was copied.
+ */
+#ifndef TRANSPORT_MEMORY_H
+#define TRANSPORT_MEMORY_H
+
+#include <stdint.h>
+
+struct transport_sge {
+	uint64_t addr;
+	uint32_t length;
+	uint32_t lkey;
+};
+
+/* Rights, with the values of enum ibv_access_flags, so that the edge passes them through. */
+enum transport_access {
+	TRANSPORT_LOCAL_READ = 0,
+	TRANSPORT_LOCAL_WRITE = 1,
+	TRANSPORT_REMOTE_WRITE = 2,
+	TRANSPORT_REMOTE_READ = 4,
+	TRANSPORT_REMOTE_ATOMIC = 8,
+};
+
+enum transport_atomic { TRANSPORT_COMPARE_SWAP, TRANSPORT_FETCH_ADD };
+
+struct transport_memory_ops {
+	/* May all of these elements be used with this right (LOCAL_READ or LOCAL_WRITE)? Touches no user memory. */
+	int (*local_check)(void *host, const struct transport_sge *sge, uint32_t num_sge, uint32_t access);
+	/* Stable read: copies [offset, offset + len) of the concatenated elements to dst, each byte read once. */
+	int (*gather)(void *host, const struct transport_sge *sge, uint32_t num_sge, uint64_t offset, void *dst, uint32_t len);
+	/* Ordered placement: bytes ascending, the last up to 8 by a release store. */
+	int (*scatter)(void *host, const struct transport_sge *sge, uint32_t num_sge, uint64_t offset, const void *src,
+		       uint32_t len);
+	/* May a peer of QP qpn use rkey with this right over [va, va + len)? Zero length asks nothing and is 0. */
+	int (*remote_check)(void *host, uint32_t qpn, uint32_t rkey, uint64_t va, uint64_t len, uint32_t access);
+	/* Placement as in scatter, access checked again (the region may have been revoked since). */
+	int (*remote_write)(void *host, uint32_t qpn, uint32_t rkey, uint64_t va, const void *src, uint32_t len);
+	int (*remote_read)(void *host, uint32_t qpn, uint32_t rkey, uint64_t va, void *dst, uint32_t len);
+	/* One CPU instruction on the target, which must be 8-byte aligned (the transport has checked that). */
+	int (*remote_atomic)(void *host, uint32_t qpn, uint32_t rkey, uint64_t va, enum transport_atomic op, uint64_t operand,
+			     uint64_t compare, uint64_t *before);
+};
+
+struct transport_memory {
+	const struct transport_memory_ops *ops;
+	void *host;
+};
+
+#endif
