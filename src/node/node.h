@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The node: the engine of a process. It owns the progress lock, the table of QP numbers, the timers, the progress thread, and moves
+ * runs between flows (the QPs of all adapters) and links.
+ *
+ * Whoever holds the progress lock makes progress for everybody. Posting threads flag work and *try* the lock; pollers try it when their CQ
+ * is empty; the progress thread sleeps in epoll and takes over when nobody polls. Work is flagged before the try and looked for again after
+ * unlocking (tests/platform/stranded_posts.c).
+ *
+ * Lock order: progress lock, then any lock of an adapter (SQ, RQ, CQ). A call that takes the progress lock must not be made with one of those held.
+ */
+#ifndef NODE_NODE_H
+#define NODE_NODE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "link/link.h"
+#include "transport/run.h"
+
+struct node;
+struct node_flow;
+
+/* What an adapter's QP answers. All are called with the progress lock held; none may take it or block. */
+struct node_flow_ops {
+	/* A run for this QPN arrived; the adapter checks addresses against its own path. Places data, may owe a response. */
+	void (*receive)(struct node_flow *flow, uint64_t now, const struct link_rx *rx);
+	/* Pull: as rc_next(). */
+	int (*next)(struct node_flow *flow, uint64_t now, const struct transport_room *room, struct transport_run *out, size_t *used);
+	/* A hint without false negatives: would next() yield something? */
+	bool (*wants_room)(struct node_flow *flow, uint64_t now);
+	/* Make completions and events visible. Called after owed responses had their chance to leave. */
+	void (*publish)(struct node_flow *flow);
+	uint64_t (*deadline)(struct node_flow *flow);
+	void (*tick)(struct node_flow *flow, uint64_t now, uint64_t excused_ns);
+	/* The process behind path.dest slot died. */
+	void (*peer_gone)(struct node_flow *flow, uint64_t now);
+};
+
+/* Embedded in each QP. The adapter fills ops and path (path only under the progress lock); the rest is node's. */
+struct node_flow {
+	const struct node_flow_ops *ops;
+	struct link_path path; /* kind LINK_NOWHERE until RTR */
+	/* node's */
+	uint32_t qpn;
+	_Atomic bool kicked;
+	struct node_flow *kicked_next;
+	struct node_flow *ready_next, *touched_next, *waiting_next;
+	bool ready, touched, waiting;
+	uint64_t timer_at;
+	int32_t timer_index; /* place in the heap, -1: none */
+	uint64_t peer_progress; /* shm: what the peer's count was at the last tick */
+	uint64_t peer_stalled_since;
+};
+
+struct node_config {
+	struct link *link;      /* handed over: destroyed with the node */
+	uint8_t slot;
+	int udp_socket;         /* -1: none; borrowed */
+	int wake_eventfd;       /* peers write it while we sleep; borrowed */
+	int control_fd;         /* -1: none */
+	/* Called by the progress thread, without the lock, when control_fd is readable or has hung up. May change control_fd: returns the one to watch. */
+	int (*control)(void *context);
+	void *control_context;
+};
+
+/* Starts the progress thread (all signals blocked but SIGSEGV, SIGBUS). NULL: out of memory or threads. */
+struct node *node_create(const struct node_config *config);
+/* Stops the thread, pushes owed responses for 50 ms at most. All flows must be removed. */
+void node_destroy(struct node *node);
+
+/* The progress lock, for everything that changes a flow or a link: modify, destroy, attach. */
+void node_lock(struct node *node);
+void node_unlock(struct node *node); /* looks for work flagged meanwhile */
+struct link *node_link(struct node *node);
+
+/* Gives the flow a free QPN of this slot (indexes start at random and rise). BASE_ERR_NOMEM when all are taken. Takes the lock. */
+int node_flow_add(struct node *node, struct node_flow *flow);
+/*
+ * Forgets the flow: when it returns no ops of it run and none will. With `linger` owed responses get up to 50 ms to leave first. Takes the lock.
+ */
+void node_flow_remove(struct node *node, struct node_flow *flow, bool linger);
+/* NULL if nobody has it. Lock held. */
+struct node_flow *node_flow_find(struct node *node, uint32_t qpn);
+
+/* New work was posted on the flow: flags it and tries to make progress in this thread. Any thread, no adapter lock held. */
+void node_kick(struct node *node, struct node_flow *flow);
+/* The same with the lock held, e.g. at the end of a modify: the flow is looked at before the lock is released. */
+void node_schedule(struct node *node, struct node_flow *flow);
+/* A CQ was found empty: makes bounded progress if nobody else does. True: progress was made or is being made by another thread right now. */
+bool node_poll(struct node *node);
+/* Somebody waits for events instead of polling (req_notify, blocking get_cq_event): the thread arms its wake-ups at once. */
+void node_expect_wakeups(struct node *node);
+
+/* Broker news, from the control callback; they take the lock. */
+void node_peer_gone(struct node *node, uint8_t slot);
+
+/* fork: prepare takes the lock; parent releases it; in the child the node is dead: every call on it is a no-op or BASE_ERR_GONE. */
+void node_fork_prepare(struct node *node);
+void node_fork_parent(struct node *node);
+void node_fork_child(struct node *node);
+
+#endif
