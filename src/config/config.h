@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Settings: built-in defaults, then a JSON file, then the environment; the later one wins.
+ *
+ *   environment              file key         values                        default
+ *   SOFTVERBS_LOCAL          "local"          shm | wire                    shm      how packets go between processes of this host
+ *   SOFTVERBS_DEVICE         "device"         glob of device names          *        which devices are listed
+ *   SOFTVERBS_IDLE_SECONDS   "idle_seconds"   1..86400                      5        the broker ends after so long without clients
+ *   SOFTVERBS_RCVBUF         "rcvbuf"         auto | 4096..1073741824       auto     receive buffer of the socket, bytes
+ *   SOFTVERBS_GSO            "gso"            auto | on | off               auto     UDP_SEGMENT bursts
+ *   SOFTVERBS_BROKER         "broker"         absolute path                 (none)   the softverbsd to start
+ *   SOFTVERBS_DEBUG          -                see base/log.h
+ *
+ * The file is $SOFTVERBS_CONFIG, else $XDG_CONFIG_HOME/softverbs.json, else ~/.config/softverbs.json; only the first must exist when it is named.
+ * Set-user-ID programs see neither (secure_getenv).
+ *
+ * A value that is not allowed is an error line that names the key and what is allowed; the setting keeps its earlier value and the load goes on.
+ */
+#ifndef CONFIG_CONFIG_H
+#define CONFIG_CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define CONFIG_TEXT_MAX 256
+
+enum config_local { CONFIG_LOCAL_SHM, CONFIG_LOCAL_WIRE };
+enum config_switch { CONFIG_AUTO, CONFIG_ON, CONFIG_OFF };
+
+struct config {
+	enum config_local local;
+	enum config_switch gso;
+	uint32_t idle_seconds;
+	uint32_t rcvbuf;              /* bytes, 0: as large as allowed */
+	char device[CONFIG_TEXT_MAX]; /* glob */
+	char broker[CONFIG_TEXT_MAX]; /* path, empty: look for it */
+};
+
+void config_defaults(struct config *out);
+/* Always fills *out. BASE_ERR_INVAL when a value or the file was refused (the lines are out), BASE_ERR_NOENT when $SOFTVERBS_CONFIG does not exist. */
+int config_load(struct config *out);
+/* One key, as from the environment or the file: `where` names the origin in the error line. */
+int config_set(struct config *config, const char *where, const char *key, const char *value);
+/* Does the device glob let this device through? */
+bool config_device_matches(const struct config *config, const char *device);
+
+#endif

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Network interfaces as RDMA devices: names, node GUIDs and GID tables.
+ *
+ * netdev_table_update() is a function of its inputs: it brings a table in line with a scan of the interfaces, keeping what is there at its index,
+ * as Linux does: the default GIDs first (v1, v2), then each address takes the lowest free pair of entries (v1, v2), IPv4 before IPv6; an address
+ * that goes leaves a hole that the next one fills. Devices keep their index too: an interface that goes down or away stays as a device whose
+ * port is down. A new table has the device of the default route first.
+ *
+ * scan.h fills a scan from the kernel, monitor.h says when to do it again, shared.h publishes a table to other processes.
+ * No locks: one owner at a time. The table is large (about 200 KiB): keep it off the stack.
+ */
+#ifndef NETDEV_NETDEV_H
+#define NETDEV_NETDEV_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "wire/gid.h"
+
+#define NETDEV_MAX_DEVICES 64
+#define NETDEV_MAX_GIDS 128       /* the length of each port's GID table */
+#define NETDEV_MAX_ADDRESSES (NETDEV_MAX_GIDS / 2 - 1)
+#define NETDEV_NAME_MAX 64        /* device name with its NUL: IBV_SYSFS_NAME_MAX */
+#define NETDEV_IFNAME_MAX 16      /* interface name with its NUL: IFNAMSIZ */
+
+struct netdev_gid {
+	struct wire_gid gid;     /* zeros when not valid */
+	enum wire_gid_type type; /* WIRE_GID_ROCE_V1 or WIRE_GID_ROCE_V2 */
+	uint32_t ifindex;
+	bool valid;
+};
+
+struct netdev_device {
+	char name[NETDEV_NAME_MAX];     /* "sv_eth0" */
+	char ifname[NETDEV_IFNAME_MAX]; /* "eth0" */
+	uint32_t ifindex;               /* 0: the interface is gone */
+	uint32_t mtu;                   /* of the interface, bytes */
+	uint8_t mac[6];                 /* for an interface without one (lo): a stable locally administered address of ours */
+	bool up;                        /* administratively up and with carrier: the port is ACTIVE */
+	bool loopback;
+	bool default_route;
+	uint64_t node_guid;             /* host order: EUI-64 of mac, as sysfs shows it */
+	uint64_t generation;            /* table generation of the last change of this device */
+	struct netdev_gid gids[NETDEV_MAX_GIDS];
+};
+
+struct netdev_table {
+	uint64_t generation; /* counts up with each change; 0 only for an empty table */
+	uint32_t count;
+	struct netdev_device devices[NETDEV_MAX_DEVICES];
+};
+
+/* One interface as the kernel describes it. */
+struct netdev_interface {
+	char ifname[NETDEV_IFNAME_MAX];
+	uint32_t ifindex, mtu;
+	uint8_t mac[6];
+	bool has_mac;       /* false for lo, tunnels and others whose link address is not 6 bytes or all zero */
+	bool admin_up, carrier, loopback, default_route;
+	uint32_t address_count;
+	struct wire_gid addresses[NETDEV_MAX_ADDRESSES]; /* IPv4 first (mapped), then IPv6, each in the kernel's order */
+};
+
+struct netdev_scan {
+	uint32_t count;
+	uint32_t left_out; /* interfaces that found no place here: more are up than NETDEV_MAX_DEVICES */
+	uint64_t host_key; /* the same for one host across restarts: makes the addresses of interfaces without one */
+	struct netdev_interface interfaces[NETDEV_MAX_DEVICES];
+};
+
+/* Bit i of *changed (if not NULL) is set when device i changed or is new. Returns whether anything did; the generation then counts up by one. */
+bool netdev_table_update(struct netdev_table *table, const struct netdev_scan *scan, uint64_t *changed);
+
+/* Indexes of the devices in the order to list them: the one on the default route first, else by index. Returns how many. */
+unsigned netdev_table_order(const struct netdev_table *table, uint8_t order[NETDEV_MAX_DEVICES]);
+
+/* NULL when there is none. */
+const struct netdev_device *netdev_table_find(const struct netdev_table *table, const char *name);
+
+/* The lowest index that holds gid with this type, BASE_ERR_NOENT when none does. */
+int netdev_device_gid_index(const struct netdev_device *device, const struct wire_gid *gid, enum wire_gid_type type);
+
+/* fe80::/64 + EUI-64 of the MAC; and the EUI-64 alone, host order. */
+struct wire_gid netdev_gid_default(const uint8_t mac[6]);
+uint64_t netdev_guid(const uint8_t mac[6]);
+
+/* "sv_" + ifname with everything but letters, digits, '_', '.' and '-' as '_'. */
+void netdev_name(char out[NETDEV_NAME_MAX], const char *ifname);
+
+#endif
