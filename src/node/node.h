@@ -17,42 +17,9 @@
 #include <stdint.h>
 
 #include "link/link.h"
-#include "transport/run.h"
+#include "node/flow.h"
 
 struct node;
-struct node_flow;
-
-/* What an adapter's QP answers. All are called with the progress lock held; none may take it or block. */
-struct node_flow_ops {
-	/* A run for this QPN arrived; the adapter checks addresses against its own path. Places data, may owe a response. */
-	void (*receive)(struct node_flow *flow, uint64_t now, const struct link_rx *rx);
-	/* Pull: as rc_next(). */
-	int (*next)(struct node_flow *flow, uint64_t now, const struct transport_room *room, struct transport_run *out, size_t *used);
-	/* A hint without false negatives: would next() yield something? */
-	bool (*wants_room)(struct node_flow *flow, uint64_t now);
-	/* Make completions and events visible. Called after owed responses had their chance to leave. */
-	void (*publish)(struct node_flow *flow);
-	uint64_t (*deadline)(struct node_flow *flow);
-	void (*tick)(struct node_flow *flow, uint64_t now, uint64_t excused_ns);
-	/* The process behind path.dest slot died. */
-	void (*peer_gone)(struct node_flow *flow, uint64_t now);
-};
-
-/* Embedded in each QP. The adapter fills ops and path (path only under the progress lock); the rest is node's. */
-struct node_flow {
-	const struct node_flow_ops *ops;
-	struct link_path path; /* kind LINK_NOWHERE until RTR */
-	/* node's */
-	uint32_t qpn;
-	_Atomic bool kicked;
-	struct node_flow *kicked_next;
-	struct node_flow *ready_next, *touched_next, *waiting_next;
-	bool ready, touched, waiting;
-	uint64_t timer_at;
-	int32_t timer_index; /* place in the heap, -1: none */
-	uint64_t peer_progress; /* shm: what the peer's count was at the last tick */
-	uint64_t peer_stalled_since;
-};
 
 struct node_config {
 	struct link *link;      /* handed over: destroyed with the node */
@@ -81,6 +48,10 @@ int node_flow_add(struct node *node, struct node_flow *flow);
  * Forgets the flow: when it returns no ops of it run and none will. With `linger` owed responses get up to 50 ms to leave first. Takes the lock.
  */
 void node_flow_remove(struct node *node, struct node_flow *flow, bool linger);
+/*
+ * Sets the flow's path (at RTR, at reset: kind LINK_NOWHERE). Lock held. The path's qpn is filled in.
+ */
+void node_flow_path(struct node *node, struct node_flow *flow, const struct link_path *path);
 /* NULL if nobody has it. Lock held. */
 struct node_flow *node_flow_find(struct node *node, uint32_t qpn);
 
