@@ -52,6 +52,8 @@ void node_flow_remove(struct node *node, struct node_flow *flow, bool linger);
  * Sets the flow's path (at RTR, at reset: kind LINK_NOWHERE). Lock held. The path's qpn is filled in.
  */
 void node_flow_path(struct node *node, struct node_flow *flow, const struct link_path *path);
+/* Runs dropped because nobody has their QPN. */
+uint64_t node_unknown_qpn(const struct node *node);
 /* NULL if nobody has it. Lock held. */
 struct node_flow *node_flow_find(struct node *node, uint32_t qpn);
 

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "node/node.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/random.h"
+#include "node/node_internal.h"
+
+struct node *node_create(const struct node_config *config)
+{
+	struct node *node = calloc(1, sizeof(*node));
+	uint16_t start;
+
+	if (node == NULL)
+		return NULL;
+	node->config = *config;
+	node->link = config->link;
+	node->control_fd = config->control_fd;
+	base_random_bytes(&start, sizeof(start));
+	node->next_index = start;
+	node->table = calloc(NODE_QPN_INDEXES, sizeof(struct node_flow *));
+	if (node->table == NULL)
+		goto free_node;
+	if (node_thread_start(node) != 0)
+		goto free_table;
+	return node;
+free_table:
+	free(node->table);
+free_node:
+	free(node);
+	return NULL;
+}
+
+/* Progress until nothing is ready any more or the time is up. Lock held. */
+static void linger_until(struct node *node, struct node_flow *flow, uint64_t give_up)
+{
+	do {
+		node_progress(node, true);
+		if (flow != NULL ? !flow->ops->wants_room(flow, node->now) : node->ready.first == NULL)
+			return;
+	} while (node->now < give_up);
+}
+
+void node_destroy(struct node *node)
+{
+	if (node == NULL)
+		return;
+	if (!atomic_load(&node->dead)) {
+		node_thread_stop(node);
+		node_lock_take(&node->lock);
+		linger_until(node, NULL, base_clock_now() + NODE_LINGER_MAX);
+		node_lock_give(&node->lock);
+		link_destroy(node->link);
+		node_timers_fini(&node->timers);
+		free(node->table);
+		free(node);
+	}
+	/* A fork child leaves the parent's engine alone: its memory is a copy that goes with the process. */
+}
+
+void node_lock(struct node *node)
+{
+	if (!atomic_load_explicit(&node->dead, memory_order_relaxed))
+		node_lock_take(&node->lock);
+}
+
+void node_unlock(struct node *node)
+{
+	if (atomic_load_explicit(&node->dead, memory_order_relaxed))
+		return;
+	node->now = base_clock_now();
+	if (node->ready.first != NULL || node->touched.first != NULL)
+		node_progress(node, false);
+	node_release(node);
+}
+
+struct link *node_link(struct node *node)
+{
+	return node->link;
+}
+
+int node_flow_add(struct node *node, struct node_flow *flow)
+{
+	int err = BASE_ERR_NOMEM;
+
+	if (atomic_load(&node->dead))
+		return BASE_ERR_GONE;
+	node_lock_take(&node->lock);
+	if (node->flows < NODE_QPN_INDEXES && node_timers_grow(&node->timers, node->flows + 1) == 0) {
+		while (node->table[node->next_index] != NULL)
+			node->next_index = (node->next_index + 1) % NODE_QPN_INDEXES;
+		flow->qpn = (uint32_t)node->config.slot << 16 | node->next_index;
+		flow->path.kind = LINK_NOWHERE;
+		flow->path.qpn = flow->qpn;
+		flow->timer_index = -1;
+		flow->ready = flow->touched = flow->waiting = false;
+		atomic_store(&flow->kicked, false);
+		node->table[node->next_index] = flow;
+		node->next_index = (node->next_index + 1) % NODE_QPN_INDEXES;
+		node->flows++;
+		err = 0;
+	}
+	node_lock_give(&node->lock);
+	return err;
+}
+
+void node_flow_remove(struct node *node, struct node_flow *flow, bool linger)
+{
+	if (atomic_load(&node->dead))
+		return;
+	node_lock_take(&node->lock);
+	if (linger && flow->path.kind != LINK_NOWHERE && flow->ops->wants_room(flow, base_clock_now()))
+		linger_until(node, flow, base_clock_now() + NODE_LINGER_MAX);
+	node_forget(node, flow);
+	if (flow->path.kind == LINK_UDP)
+		node->udp_flows--;
+	node->table[flow->qpn & (NODE_QPN_INDEXES - 1)] = NULL;
+	node->flows--;
+	node_release(node);
+}
+
+struct node_flow *node_flow_find(struct node *node, uint32_t qpn)
+{
+	return qpn >> 16 == node->config.slot ? node->table[qpn & (NODE_QPN_INDEXES - 1)] : NULL;
+}
+
+uint64_t node_unknown_qpn(const struct node *node)
+{
+	return node->unknown_qpn;
+}
+
+void node_flow_path(struct node *node, struct node_flow *flow, const struct link_path *path)
+{
+	if (flow->path.kind == LINK_UDP)
+		node->udp_flows--;
+	flow->path = *path;
+	flow->path.qpn = flow->qpn;
+	if (flow->path.kind == LINK_UDP)
+		node->udp_flows++;
+}
+
+void node_kick(struct node *node, struct node_flow *flow)
+{
+	if (atomic_load_explicit(&node->dead, memory_order_relaxed))
+		return;
+	if (!atomic_exchange(&flow->kicked, true)) {
+		struct node_flow *head = atomic_load_explicit(&node->kicked, memory_order_relaxed);
+
+		do
+			flow->kicked_next = head;
+		while (!atomic_compare_exchange_weak(&node->kicked, &head, flow));
+	}
+	/* Flagged before the try; the holder looks again after its unlock. */
+	if (!node_lock_try(&node->lock))
+		return;
+	node_progress(node, false);
+	node_release(node);
+}
+
+void node_schedule(struct node *node, struct node_flow *flow)
+{
+	node_ready(node, flow);
+	node_touch(node, flow);
+}
+
+bool node_poll(struct node *node)
+{
+	if (atomic_load_explicit(&node->dead, memory_order_relaxed))
+		return false;
+	atomic_store_explicit(&node->polls, atomic_load_explicit(&node->polls, memory_order_relaxed) + 1, memory_order_relaxed);
+	if (node_lock_is_wanted(&node->lock) || !node_lock_try(&node->lock))
+		return true;
+	unsigned done = node_progress(node, false);
+	node_release(node);
+	return done > 0;
+}
+
+void node_expect_wakeups(struct node *node)
+{
+	if (atomic_load_explicit(&node->dead, memory_order_relaxed) ||
+	    atomic_load_explicit(&node->thread_mode, memory_order_relaxed) == NODE_THREAD_ARMED)
+		return;
+	if (!atomic_exchange(&node->arm_wanted, true))
+		node_thread_poke(node);
+}
+
+void node_peer_gone(struct node *node, uint8_t slot)
+{
+	if (atomic_load(&node->dead))
+		return;
+	node_lock_take(&node->lock);
+	/* What the peer wrote before it died still counts: drain, a bounded number of rounds (its ring holds no more). */
+	for (int rounds = 0; rounds < 256 && node_progress(node, true) > 0; rounds++)
+		;
+	link_shm_detach(node->link, slot);
+	for (uint32_t index = 0; index < NODE_QPN_INDEXES; index++) {
+		struct node_flow *flow = node->table[index];
+
+		if (flow == NULL || flow->path.kind != LINK_SHM || (flow->path.dest_qpn >> 16) != slot)
+			continue;
+		flow->path.kind = LINK_NOWHERE;
+		if (flow->waiting)
+			node_forget(node, flow);
+		flow->ops->peer_gone(flow, node->now);
+		node_schedule(node, flow);
+	}
+	node_progress(node, false);
+	node_release(node);
+}
+
+void node_fork_prepare(struct node *node)
+{
+	if (!atomic_load(&node->dead))
+		node_lock_take(&node->lock);
+}
+
+void node_fork_parent(struct node *node)
+{
+	if (!atomic_load(&node->dead))
+		node_release(node);
+}
+
+void node_fork_child(struct node *node)
+{
+	atomic_store(&node->dead, true);
+	/* The thread is not here; its descriptors are the parent's business, but they must not leak into the child. */
+	close(node->poke_eventfd);
+	close(node->epoll_armed);
+	close(node->epoll_look_in);
+}

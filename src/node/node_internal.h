@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What node.c, progress.c and thread.c share. Nobody else includes it. */
+#ifndef NODE_NODE_INTERNAL_H
+#define NODE_NODE_INTERNAL_H
+
+#include <pthread.h>
+
+#include "base/clock.h"
+#include "node/lock.h"
+#include "node/node.h"
+#include "node/timers.h"
+
+enum {
+	NODE_QPN_INDEXES = 65536,  /* low 16 bits of a QPN; the slot is above them */
+	NODE_RECEIVE_BUDGET = 64,  /* runs taken off the links per round */
+	NODE_FLOW_QUOTA = 16,      /* runs a flow may send before the next one's turn */
+	NODE_SEND_BUDGET = 128,    /* runs sent per round */
+	NODE_TIMER_BUDGET = 64,    /* flows ticked per round */
+	NODE_TAKEN_WAKES = 64,     /* wake-ups in a row that found the work taken: the application polls, disarm */
+};
+#define NODE_LOOK_IN_MIN (200 * BASE_USEC)
+#define NODE_LOOK_IN_MAX (10 * BASE_MSEC)
+#define NODE_LINGER_MAX (50 * BASE_MSEC)
+
+/* A singly linked queue of flows; which link it runs through is up to progress.c. */
+struct node_queue {
+	struct node_flow *first, *last;
+};
+
+enum node_thread_mode {
+	NODE_THREAD_ARMED,   /* peers wake us for every packet: nobody polls */
+	NODE_THREAD_LOOK_IN, /* the application polls: the thread looks in now and then */
+};
+
+struct node {
+	struct node_lock lock;
+	struct node_config config;
+	struct link *link;
+
+	/* Any thread. */
+	_Atomic(struct node_flow *) kicked; /* LIFO of flows with new work */
+	_Atomic uint32_t polls;             /* counts node_poll(): tells the thread that somebody polls */
+	_Atomic bool arm_wanted;            /* node_expect_wakeups() */
+	_Atomic bool stopping;
+	_Atomic bool dead;                  /* this process is a fork child of the node's owner */
+
+	/* Progress lock. */
+	struct node_flow **table; /* by QPN index */
+	uint32_t flows, next_index;
+	uint32_t udp_flows;       /* flows whose path is UDP: poll the socket only then */
+	struct node_queue ready, touched, waiting;
+	struct node_timers timers;
+	uint64_t now; /* of this round */
+	uint64_t unknown_qpn;     /* runs for a QPN that nobody has */
+
+	/* The thread; `sleeping_until` is read by others with the lock held, to know whether to poke it. */
+	pthread_t thread;
+	bool thread_started;
+	int poke_eventfd, epoll_armed, epoll_look_in;
+	int control_fd;
+	bool epollout;
+	_Atomic uint64_t sleeping_until; /* 0: not asleep */
+	_Atomic int thread_mode;
+};
+
+/*
+ * One bounded round: receive, timers, send, flush, publish. Returns how much was done (0: nothing was there). `full` also looks at the UDP
+ * socket and at every ring, whatever the hints say. Progress lock held.
+ */
+unsigned node_progress(struct node *node, bool full);
+/* Is there something a further round could do now? Progress lock held. */
+bool node_has_work(const struct node *node);
+/* Publishing and the timers of this flow are due at the end of the round. Progress lock held. */
+void node_touch(struct node *node, struct node_flow *flow);
+/* The flow may have packets to send. Progress lock held. */
+void node_ready(struct node *node, struct node_flow *flow);
+/* Takes the flow out of every list. Progress lock held. */
+void node_forget(struct node *node, struct node_flow *flow);
+/* Gives the lock back and looks for work flagged meanwhile; wakes the thread if it must take over. */
+void node_release(struct node *node);
+
+/* thread.c */
+int node_thread_start(struct node *node);
+void node_thread_stop(struct node *node);
+void node_thread_poke(struct node *node);
+
+#endif

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Theory of operation: one round.
+ *
+ *   kicked (LIFO, any thread) --> ready --> pump: reserve room, let the flow fill it, commit --> flush
+ *                                  ^  \--> waiting (the link had no room) --room--> ready
+ *   links --> receive --> touched -+
+ *   timers --> tick ------> touched --> publish: completions become visible
+ *
+ * The order inside a round is the promise of the architecture: data is placed (receive), owed ACKs have their chance to leave (pump,
+ * flush), then completions are published. Every step is bounded; what is left stays in its list, and node_release() sees to it that
+ * somebody goes on. Nothing here waits.
+ */
+#include <stddef.h>
+
+#include "base/err.h"
+#include "node/node_internal.h"
+
+static void queue_push(struct node_queue *queue, struct node_flow *flow, size_t link_offset)
+{
+	struct node_flow **link = (struct node_flow **)(void *)((char *)flow + link_offset);
+
+	*link = NULL;
+	if (queue->last == NULL)
+		queue->first = flow;
+	else
+		*(struct node_flow **)(void *)((char *)queue->last + link_offset) = flow;
+	queue->last = flow;
+}
+
+static struct node_flow *queue_pop(struct node_queue *queue, size_t link_offset)
+{
+	struct node_flow *flow = queue->first;
+
+	if (flow != NULL) {
+		queue->first = *(struct node_flow **)(void *)((char *)flow + link_offset);
+		if (queue->first == NULL)
+			queue->last = NULL;
+	}
+	return flow;
+}
+
+static void queue_remove(struct node_queue *queue, struct node_flow *flow, size_t link_offset)
+{
+	struct node_queue kept = { 0 };
+	struct node_flow *each;
+
+	while ((each = queue_pop(queue, link_offset)) != NULL)
+		if (each != flow)
+			queue_push(&kept, each, link_offset);
+	*queue = kept;
+}
+
+#define READY_LINK offsetof(struct node_flow, ready_next)
+#define TOUCHED_LINK offsetof(struct node_flow, touched_next)
+#define WAITING_LINK offsetof(struct node_flow, waiting_next)
+
+void node_ready(struct node *node, struct node_flow *flow)
+{
+	if (flow->ready || flow->waiting)
+		return;
+	flow->ready = true;
+	queue_push(&node->ready, flow, READY_LINK);
+}
+
+void node_touch(struct node *node, struct node_flow *flow)
+{
+	if (flow->touched)
+		return;
+	flow->touched = true;
+	queue_push(&node->touched, flow, TOUCHED_LINK);
+}
+
+static void take_kicks(struct node *node)
+{
+	struct node_flow *flow = atomic_exchange_explicit(&node->kicked, NULL, memory_order_acquire);
+
+	while (flow != NULL) {
+		struct node_flow *next = flow->kicked_next;
+
+		/* From here on a new post kicks again: cleared before the flow is asked for packets. */
+		atomic_exchange(&flow->kicked, false);
+		node_ready(node, flow);
+		flow = next;
+	}
+}
+
+void node_forget(struct node *node, struct node_flow *flow)
+{
+	take_kicks(node);
+	if (flow->ready)
+		queue_remove(&node->ready, flow, READY_LINK);
+	if (flow->touched)
+		queue_remove(&node->touched, flow, TOUCHED_LINK);
+	if (flow->waiting)
+		queue_remove(&node->waiting, flow, WAITING_LINK);
+	flow->ready = flow->touched = flow->waiting = false;
+	node_timers_remove(&node->timers, flow);
+}
+
+static void arrived(void *context, const struct link_rx *rx)
+{
+	struct node *node = context;
+	struct node_flow *flow = node_flow_find(node, rx->run.head.bth.dest_qpn);
+
+	if (flow == NULL) {
+		node->unknown_qpn++;
+		return;
+	}
+	flow->ops->receive(flow, node->now, rx);
+	node_touch(node, flow);
+}
+
+/*
+ * How much of the time since the flow's last tick must not be charged to its peer: all of it if the peer (same host) stood still, else the
+ * time by which this process itself came late to the timer.
+ */
+static uint64_t excused_time(struct node *node, struct node_flow *flow, uint64_t due)
+{
+	uint64_t late = node->now > due ? node->now - due : 0;
+
+	if (flow->path.kind == LINK_SHM) {
+		uint64_t progress = link_shm_peer_progress(node->link, (uint8_t)(flow->path.dest_qpn >> 16));
+		bool stood_still = progress == flow->peer_progress;
+
+		flow->peer_progress = progress;
+		if (stood_still)
+			return node->now - flow->last_tick;
+	}
+	return late > BASE_MSEC ? late : 0;
+}
+
+static void rearm(struct node *node, struct node_flow *flow)
+{
+	uint64_t deadline = flow->ops->deadline(flow);
+
+	if (flow->timer_index < 0)
+		flow->last_tick = node->now;
+	node_timers_set(&node->timers, flow, deadline);
+}
+
+static unsigned run_timers(struct node *node)
+{
+	struct node_flow *flow;
+	unsigned done = 0;
+
+	while (done < NODE_TIMER_BUDGET && (flow = node_timers_take_due(&node->timers, node->now)) != NULL) {
+		uint64_t due = flow->ops->deadline(flow);
+
+		if (due <= node->now) {
+			uint64_t excused = excused_time(node, flow, due);
+
+			flow->last_tick = node->now;
+			flow->ops->tick(flow, node->now, excused);
+			node_ready(node, flow);
+			node_touch(node, flow);
+			done++;
+		} else if (due != BASE_NEVER) {
+			node_timers_set(&node->timers, flow, due);
+		}
+	}
+	return done;
+}
+
+static void wait_for_room(struct node *node, struct node_flow *flow)
+{
+	link_want_room(node->link, &flow->path);
+	flow->waiting = true;
+	queue_push(&node->waiting, flow, WAITING_LINK);
+}
+
+static void end_of_waiting(struct node *node)
+{
+	uint64_t slots[4] = { 0 };
+	bool udp = false;
+
+	if (node->waiting.first == NULL || !link_room_take(node->link, slots, &udp))
+		return;
+	struct node_queue still = { 0 };
+	struct node_flow *flow;
+	while ((flow = queue_pop(&node->waiting, WAITING_LINK)) != NULL) {
+		unsigned slot = (flow->path.dest_qpn >> 16) & 0xff;
+		bool has_room = flow->path.kind == LINK_UDP ? udp :
+				flow->path.kind == LINK_SHM ? (slots[slot / 64] >> (slot % 64) & 1) != 0 : true;
+
+		if (!has_room) {
+			queue_push(&still, flow, WAITING_LINK);
+			continue;
+		}
+		flow->waiting = false;
+		node_ready(node, flow);
+	}
+	node->waiting = still;
+}
+
+/* Sends up to the flow's quota. True: it has more to send and could. */
+static bool pump_flow(struct node *node, struct node_flow *flow, unsigned *sent)
+{
+	for (unsigned runs = 0; runs < NODE_FLOW_QUOTA; runs++) {
+		struct transport_room room;
+		struct transport_run run;
+		size_t used;
+
+		if (!flow->ops->wants_room(flow, node->now))
+			return false;
+		int err = link_reserve(node->link, &flow->path, &room);
+		if (err == BASE_ERR_AGAIN) {
+			wait_for_room(node, flow);
+			return false;
+		}
+		if (err != 0) {
+			/* The ring is closed for good; what is still offered goes nowhere and the timers tell the requester. */
+			flow->path.kind = LINK_NOWHERE;
+			continue;
+		}
+		if (flow->ops->next(flow, node->now, &room, &run, &used) == 0)
+			return false;
+		link_commit(node->link, &flow->path, &run, used);
+		(*sent)++;
+	}
+	return flow->ops->wants_room(flow, node->now);
+}
+
+static unsigned pump(struct node *node)
+{
+	unsigned sent = 0;
+	struct node_queue again = { 0 };
+	struct node_flow *flow;
+
+	while (sent < NODE_SEND_BUDGET && (flow = queue_pop(&node->ready, READY_LINK)) != NULL) {
+		bool more = pump_flow(node, flow, &sent);
+
+		if (more)
+			queue_push(&again, flow, READY_LINK);
+		else
+			flow->ready = false;
+		node_touch(node, flow);
+	}
+	/* Flows that have more go behind those that had no turn yet. */
+	while ((flow = queue_pop(&again, READY_LINK)) != NULL)
+		queue_push(&node->ready, flow, READY_LINK);
+	return sent;
+}
+
+static void publish(struct node *node)
+{
+	struct node_flow *flow;
+
+	while ((flow = queue_pop(&node->touched, TOUCHED_LINK)) != NULL) {
+		flow->touched = false;
+		flow->ops->publish(flow);
+		rearm(node, flow);
+	}
+}
+
+unsigned node_progress(struct node *node, bool full)
+{
+	node->now = base_clock_now();
+	take_kicks(node);
+	unsigned done = link_receive(node->link, full || node->udp_flows > 0, full, NODE_RECEIVE_BUDGET, arrived, node);
+
+	if (done > 0)
+		for (struct node_flow *flow = node->touched.first; flow != NULL; flow = flow->touched_next)
+			if (flow->ops->wants_room(flow, node->now))
+				node_ready(node, flow);
+	done += run_timers(node);
+	end_of_waiting(node);
+	if (node->ready.first != NULL) {
+		unsigned sent = pump(node);
+
+		done += sent;
+	}
+	link_flush(node->link);
+	link_publish_progress(node->link);
+	publish(node);
+	return done;
+}
+
+bool node_has_work(const struct node *node)
+{
+	return node->ready.first != NULL || atomic_load(&node->kicked) != NULL || node_timers_next(&node->timers) <= node->now;
+}
+
+void node_release(struct node *node)
+{
+	for (;;) {
+		/* The thread must be up in time for the next timer, and at once for work that this caller will not do. */
+		bool work_left = node_has_work(node);
+		uint64_t next = work_left ? 0 : node_timers_next(&node->timers);
+		uint64_t asleep_until = atomic_load(&node->sleeping_until);
+		bool armed = atomic_load_explicit(&node->thread_mode, memory_order_relaxed) == NODE_THREAD_ARMED;
+
+		node_lock_give(&node->lock);
+		/* A thread that looks in comes by itself soon enough, and the caller polls. */
+		if (armed && asleep_until != 0 && next < asleep_until)
+			node_thread_poke(node);
+		if (atomic_load(&node->kicked) == NULL || !node_lock_try(&node->lock))
+			return;
+		node_progress(node, false);
+	}
+}
