@@ -43,15 +43,22 @@ static void linger_until(struct node *node, struct node_flow *flow, uint64_t giv
 	} while (node->now < give_up);
 }
 
+void node_linger(struct node *node)
+{
+	if (atomic_load(&node->dead))
+		return;
+	node_lock_take(&node->lock);
+	linger_until(node, NULL, base_clock_now() + NODE_LINGER_MAX);
+	node_lock_give(&node->lock);
+}
+
 void node_destroy(struct node *node)
 {
 	if (node == NULL)
 		return;
 	if (!atomic_load(&node->dead)) {
 		node_thread_stop(node);
-		node_lock_take(&node->lock);
-		linger_until(node, NULL, base_clock_now() + NODE_LINGER_MAX);
-		node_lock_give(&node->lock);
+		node_linger(node);
 		link_destroy(node->link);
 		node_timers_fini(&node->timers);
 		free(node->table);

@@ -66,6 +66,9 @@ bool node_poll(struct node *node);
 /* Somebody waits for events instead of polling (req_notify, blocking get_cq_event): the thread arms its wake-ups at once. */
 void node_expect_wakeups(struct node *node);
 
+/* Gives what is owed and ready up to 50 ms to leave, e.g. before the process ends. Takes the lock. */
+void node_linger(struct node *node);
+
 /* Broker news, from the control callback; they take the lock. */
 void node_peer_gone(struct node *node, uint8_t slot);
 

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "process/engine.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/log.h"
+
+static pthread_mutex_t engine_lock = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic(struct process_engine *) engine_now; /* written under engine_lock */
+static void (*_Atomic listener)(void *context, uint64_t devices);
+static void *_Atomic listener_context;
+
+static void pair_arrived(void *context, const struct process_pair *pair)
+{
+	struct process_engine *engine = context;
+
+	node_lock(engine->node);
+	int err = link_shm_attach(engine->link, pair->slot, pair->generation, pair->map, pair->low, pair->peer_wake,
+				  pair->peer_eventfd);
+	node_unlock(engine->node);
+	if (err != 0)
+		base_error("the shared ring to slot %u cannot be used: %s", pair->slot, base_err_text(err));
+}
+
+static void peer_gone(void *context, uint8_t slot, uint64_t generation)
+{
+	struct process_engine *engine = context;
+
+	node_peer_gone(engine->node, slot);
+}
+
+static void netdev_changed(void *context, uint64_t devices)
+{
+	void (*call)(void *, uint64_t) = atomic_load(&listener);
+
+	if (call != NULL)
+		call(atomic_load(&listener_context), devices);
+}
+
+static const struct process_events events = {
+	.pair_arrived = pair_arrived,
+	.peer_gone = peer_gone,
+	.netdev_changed = netdev_changed,
+};
+
+static int control(void *context)
+{
+	struct process_engine *engine = context;
+
+	process_control_handle(engine->process);
+	return process_control_fd(engine->process);
+}
+
+/* fork(2): the engine's lock first, then the progress lock, then (in process) its own. */
+static void fork_prepare(void)
+{
+	pthread_mutex_lock(&engine_lock);
+	struct process_engine *engine = atomic_load(&engine_now);
+	if (engine != NULL)
+		node_fork_prepare(engine->node);
+}
+
+static void fork_parent(void)
+{
+	struct process_engine *engine = atomic_load(&engine_now);
+
+	if (engine != NULL)
+		node_fork_parent(engine->node);
+	pthread_mutex_unlock(&engine_lock);
+}
+
+static void fork_child(void)
+{
+	struct process_engine *engine = atomic_load(&engine_now);
+
+	/* Inherited contexts keep pointing at the dead engine, so it stays; the child's first get makes its own. */
+	if (engine != NULL)
+		node_fork_child(engine->node);
+	atomic_store(&engine_now, NULL);
+	pthread_mutex_unlock(&engine_lock);
+}
+
+static const struct process_fork_hooks fork_hooks = { fork_prepare, fork_parent, fork_child };
+
+static int engine_create(struct process_engine **out)
+{
+	struct process_engine *engine = calloc(1, sizeof(*engine));
+	int err = BASE_ERR_NOMEM;
+
+	if (engine == NULL)
+		return BASE_ERR_NOMEM;
+	engine->counters = calloc(1, sizeof(*engine->counters));
+	if (engine->counters == NULL)
+		goto free_engine;
+	process_fork_hooks_set(&fork_hooks);
+	err = process_get(&engine->process);
+	if (err != 0)
+		goto free_counters;
+
+	const struct config *config = process_config(engine->process);
+	const struct link_config link_config = {
+		.slot = process_slot(engine->process),
+		.udp_socket = process_udp_socket(engine->process),
+		.wake_page = process_wake_page(engine->process),
+		.counters = engine->counters,
+		.gso = config->gso != CONFIG_OFF,
+	};
+	engine->link = link_create(&link_config);
+	if (engine->link == NULL) {
+		err = BASE_ERR_NOMEM;
+		goto put_process;
+	}
+	const struct node_config node_config = {
+		.link = engine->link,
+		.slot = process_slot(engine->process),
+		.udp_socket = process_udp_socket(engine->process),
+		.wake_eventfd = process_wake_fd(engine->process),
+		.control_fd = process_control_fd(engine->process),
+		.control = control,
+		.control_context = engine,
+	};
+	engine->node = node_create(&node_config);
+	if (engine->node == NULL) {
+		err = BASE_ERR_NOMEM;
+		goto destroy_link;
+	}
+	process_events_set(engine->process, &events, engine);
+	*out = engine;
+	return 0;
+
+destroy_link:
+	link_destroy(engine->link);
+put_process:
+	process_put(engine->process);
+free_counters:
+	free(engine->counters);
+free_engine:
+	free(engine);
+	return err;
+}
+
+int process_engine_get(struct process_engine **out)
+{
+	struct process_engine *engine = atomic_load_explicit(&engine_now, memory_order_acquire);
+	int err = 0;
+
+	if (engine == NULL) {
+		pthread_mutex_lock(&engine_lock);
+		engine = atomic_load(&engine_now);
+		if (engine == NULL) {
+			err = engine_create(&engine);
+			if (err == 0)
+				atomic_store_explicit(&engine_now, engine, memory_order_release);
+		}
+		pthread_mutex_unlock(&engine_lock);
+	}
+	if (err == 0)
+		*out = engine;
+	return err;
+}
+
+void process_engine_listen(void (*changed)(void *context, uint64_t devices), void *context)
+{
+	atomic_store(&listener_context, context);
+	atomic_store(&listener, changed);
+}
+
+/*
+ * At exit: responses that are still owed leave (50 ms at most), so that a peer's last operation completes. The mappings and the connection
+ * go with the process; other threads may still be inside, so nothing is torn down.
+ */
+__attribute__((destructor)) static void engine_exit(void)
+{
+	struct process_engine *engine = atomic_load(&engine_now);
+
+	if (engine != NULL)
+		node_linger(engine->node);
+}

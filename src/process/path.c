@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Which way packets to a peer go: see process_engine_path(). */
+#include <errno.h>
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "process/engine.h"
+
+#define PAIR_TIMEOUT (2 * BASE_SEC)
+
+/* The device of this host that owns the GID; 0: none does. Prefers the device that the packets leave from (fe80::… may exist twice). */
+static uint32_t local_owner(const struct netdev_table *table, const struct wire_gid *gid, unsigned device)
+{
+	for (uint32_t i = 0; i < table->count; i++) {
+		const struct netdev_device *each = &table->devices[(device + i) % table->count];
+
+		for (unsigned g = 0; g < NETDEV_MAX_GIDS; g++)
+			if (each->gids[g].valid && wire_gid_equal(&each->gids[g].gid, gid))
+				return each->ifindex;
+	}
+	return 0;
+}
+
+static socklen_t gid_to_sockaddr(const struct wire_gid *gid, uint32_t ifindex, uint16_t port, struct sockaddr_storage *out)
+{
+	memset(out, 0, sizeof(*out));
+	if (wire_gid_is_ipv4_mapped(gid)) {
+		struct sockaddr_in *in = (struct sockaddr_in *)out;
+
+		in->sin_family = AF_INET;
+		in->sin_port = htons(port);
+		memcpy(&in->sin_addr, gid->raw + 12, 4);
+		return sizeof(*in);
+	}
+	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)out;
+
+	in6->sin6_family = AF_INET6;
+	in6->sin6_port = htons(port);
+	memcpy(&in6->sin6_addr, gid->raw, 16);
+	if (wire_gid_is_link_local(gid))
+		in6->sin6_scope_id = ifindex;
+	return sizeof(*in6);
+}
+
+/* Asks the kernel: can a socket have this source address, and is there a route from it to the destination? */
+static int try_route(const struct wire_gid *sgid, const struct wire_gid *dgid, uint32_t ifindex)
+{
+	struct sockaddr_storage source, destination;
+	socklen_t source_len = gid_to_sockaddr(sgid, ifindex, 0, &source);
+	socklen_t destination_len = gid_to_sockaddr(dgid, ifindex, 4791, &destination);
+	int fd = socket(source.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int err = 0;
+
+	if (fd < 0)
+		return base_err_from_errno(errno);
+	if (bind(fd, (struct sockaddr *)&source, source_len) != 0)
+		err = errno == EADDRNOTAVAIL ? BASE_ERR_INVAL : base_err_from_errno(errno);
+	else if (connect(fd, (struct sockaddr *)&destination, destination_len) != 0)
+		err = base_err_from_errno(errno);
+	close(fd);
+	return err;
+}
+
+/* UDP_SEGMENT bursts cross loopback and veth unsegmented or are cut in software with the IP ids that the ICRC was made for. */
+static bool route_takes_gso(const struct netdev_device *device, bool to_this_host)
+{
+	struct ethtool_drvinfo info = { .cmd = ETHTOOL_GDRVINFO };
+	struct ifreq request = { .ifr_data = (void *)&info };
+	bool veth = false;
+
+	if (to_this_host || device->loopback)
+		return true;
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return false;
+	memcpy(request.ifr_name, device->ifname, sizeof(request.ifr_name));
+	if (ioctl(fd, SIOCETHTOOL, &request) == 0)
+		veth = strcmp(info.driver, "veth") == 0;
+	close(fd);
+	return veth;
+}
+
+static int shm_path(struct process_engine *engine, struct link_path *path)
+{
+	uint8_t slot = (uint8_t)(path->dest_qpn >> 16);
+
+	path->kind = LINK_SHM;
+	if (slot == process_slot(engine->process))
+		return 0; /* the private ring */
+	int err = process_pair_request(engine->process, slot, PAIR_TIMEOUT);
+	if (err == BASE_ERR_NOENT || err == BASE_ERR_INVAL) {
+		base_explain("QP 0x%06x: no process on this host has slot %u: its packets go nowhere", path->dest_qpn, slot);
+		path->kind = LINK_NOWHERE;
+		return 0;
+	}
+	return err;
+}
+
+static int wire_path(struct process_engine *engine, const struct netdev_device *device, bool to_this_host, struct link_path *path)
+{
+	const char *reason;
+	char text[WIRE_GID_TEXT];
+
+	if (path->gid_type != WIRE_GID_ROCE_V2) {
+		base_error("%s: this GID is RoCE v1, which cannot leave the host without raw Ethernet; choose a v2 GID index",
+			   device->name);
+		return BASE_ERR_INVAL;
+	}
+	if (!process_wire_available(engine->process, &reason)) {
+		base_error("%s: no wire: %s", device->name, reason);
+		return BASE_ERR_NODEV;
+	}
+	if (wire_gid_is_ipv4_mapped(&path->sgid) != wire_gid_is_ipv4_mapped(&path->dgid)) {
+		base_explain("%s: source and destination GID are of different families (IPv4, IPv6)", device->name);
+		return BASE_ERR_INVAL;
+	}
+	int err = try_route(&path->sgid, &path->dgid, device->ifindex);
+	wire_gid_to_address(text, &path->sgid);
+	if (err == BASE_ERR_INVAL)
+		base_error("%s: GID %s is not an address of %s, so nothing can be sent from it over the wire; choose the index of one "
+			   "that is (softverbs devices)", device->name, text, device->ifname);
+	else if (err != 0)
+		base_explain("%s: no route from %s: %s", device->name, text, base_err_text(err));
+	if (err != 0)
+		return err;
+	path->kind = LINK_UDP;
+	const enum config_switch gso = process_config(engine->process)->gso;
+	path->gso = gso == CONFIG_ON || (gso == CONFIG_AUTO && route_takes_gso(device, to_this_host));
+	return 0;
+}
+
+int process_engine_path(struct process_engine *engine, const struct process_peer *peer, struct link_path *out)
+{
+	struct netdev_table *table = malloc(sizeof(*table));
+	struct link_path path = {
+		.dgid = peer->dgid,
+		.dest_qpn = peer->dest_qpn,
+		.flow_label = peer->flow_label,
+		.traffic_class = peer->traffic_class,
+		.hop_limit = peer->hop_limit == 0 ? 64 : peer->hop_limit,
+	};
+	int err = BASE_ERR_INVAL;
+
+	if (table == NULL)
+		return BASE_ERR_NOMEM;
+	process_netdev_read(engine->process, table);
+	if (peer->device >= table->count || peer->sgid_index >= NETDEV_MAX_GIDS ||
+	    !table->devices[peer->device].gids[peer->sgid_index].valid) {
+		base_explain("GID index %u is empty", peer->sgid_index);
+		goto free_table;
+	}
+	const struct netdev_device *device = &table->devices[peer->device];
+	const struct netdev_gid *sgid = &device->gids[peer->sgid_index];
+
+	path.sgid = sgid->gid;
+	path.gid_type = sgid->type;
+	path.ifindex = device->ifindex;
+	path.dest_ifindex = local_owner(table, &peer->dgid, peer->device);
+	if (path.dest_ifindex != 0 && process_config(engine->process)->local == CONFIG_LOCAL_SHM)
+		err = shm_path(engine, &path);
+	else
+		err = wire_path(engine, device, path.dest_ifindex != 0, &path);
+	if (err == 0)
+		*out = path;
+free_table:
+	free(table);
+	return err;
+}
