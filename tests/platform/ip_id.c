@@ -42,9 +42,9 @@ static const struct {
 
 static void cable_lay(void)
 {
-	struct sockaddr_in near = { .sin_family = AF_INET }, mask = near, far = near;
+	struct sockaddr_in far = { .sin_family = AF_INET };
 	struct arpreq arp = { .arp_flags = ATF_COM | ATF_PERM, .arp_dev = "svp0" };
-	struct ifreq ifr = { .ifr_name = "svp0" }, mac = { .ifr_name = "svp1" };
+	struct ifreq mac = { .ifr_name = "svp1" };
 	int fd;
 
 	if (!probe_netns_enter())
@@ -52,13 +52,8 @@ static void cable_lay(void)
 	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (!probe_veth_create("svp0", "svp1"))
 		SKIP("this kernel has no veth");
-	inet_pton(AF_INET, NEAR, &near.sin_addr);
-	inet_pton(AF_INET, "255.255.255.0", &mask.sin_addr);
+	probe_address_add("svp0", AF_INET, NEAR, 24);
 	inet_pton(AF_INET, FAR, &far.sin_addr);
-	memcpy(&ifr.ifr_addr, &near, sizeof(near));
-	SETUP(ioctl(fd, SIOCSIFADDR, &ifr) == 0);
-	memcpy(&ifr.ifr_netmask, &mask, sizeof(mask));
-	SETUP(ioctl(fd, SIOCSIFNETMASK, &ifr) == 0);
 	SETUP(ioctl(fd, SIOCGIFHWADDR, &mac) == 0);
 	memcpy(&arp.arp_pa, &far, sizeof(far));
 	arp.arp_ha = mac.ifr_hwaddr;

@@ -104,19 +104,78 @@ static inline void probe_attr_close(struct nlmsghdr *n, void *attr)
 	((struct rtattr *)attr)->rta_len = (unsigned short)((char *)n + n->nlmsg_len - (char *)attr);
 }
 
+/* Sends a request to create something. 0, or the errno of the answer. */
+static inline int probe_netlink_create(struct nlmsghdr *n)
+{
+	struct { struct nlmsghdr n; struct nlmsgerr err; char echo[1024]; } answer;
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+
+	n->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL;
+	SETUP(fd >= 0 && send(fd, n, n->nlmsg_len, 0) == (ssize_t)n->nlmsg_len);
+	SETUP(recv(fd, &answer, sizeof(answer), 0) >= (ssize_t)NLMSG_LENGTH(sizeof(answer.err)));
+	SETUP(answer.n.nlmsg_type == NLMSG_ERROR);
+	close(fd);
+	return -answer.err.error;
+}
+
+/* An address of a device, usable at once (no duplicate detection). */
+static inline void probe_address_add(const char *device, int family, const char *text, uint8_t prefix)
+{
+	union { struct nlmsghdr n; char room[256]; } m = { 0 };
+	struct ifaddrmsg info = { .ifa_family = (uint8_t)family, .ifa_prefixlen = prefix, .ifa_index = if_nametoindex(device) };
+	uint32_t flags = IFA_F_NODAD;
+	struct in6_addr address;
+
+	SETUP(inet_pton(family, text, &address) == 1);
+	m.n.nlmsg_type = RTM_NEWADDR;
+	m.n.nlmsg_len = NLMSG_LENGTH(sizeof(info));
+	memcpy(NLMSG_DATA(&m.n), &info, sizeof(info));
+	probe_attr_add(&m.n, IFA_LOCAL, &address, family == AF_INET ? 4 : 16);
+	if (family == AF_INET6)
+		probe_attr_add(&m.n, IFA_FLAGS, &flags, sizeof(flags));
+	errno = probe_netlink_create(&m.n);
+	SETUP(errno == 0);
+}
+
+static inline int probe_link_events_open(void)
+{
+	struct sockaddr_nl all_links = { .nl_family = AF_NETLINK, .nl_groups = RTMGRP_LINK };
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+
+	SETUP(fd >= 0 && bind(fd, (struct sockaddr *)&all_links, sizeof(all_links)) == 0);
+	return fd;
+}
+
+/* Waits until a device passes packets: the kernel gives it its queue some time after the carrier. `events` heard it come up. */
+static inline void probe_link_wait(int events, const char *device)
+{
+	union { struct nlmsghdr n; char room[8192]; } m;
+	int index = (int)if_nametoindex(device);
+
+	for (;;) {
+		ssize_t len = recv(events, &m, sizeof(m), 0);
+		struct ifinfomsg *info = NLMSG_DATA(&m.n);
+		struct rtattr *a = (struct rtattr *)((char *)info + NLMSG_ALIGN(sizeof(*info)));
+		int rest = (int)len - (int)NLMSG_SPACE(sizeof(*info));
+
+		SETUP(len >= (ssize_t)sizeof(m.n));
+		if (m.n.nlmsg_type != RTM_NEWLINK || info->ifi_index != index)
+			continue;
+		for (; RTA_OK(a, rest); a = RTA_NEXT(a, rest))
+			if (a->rta_type == IFLA_OPERSTATE && *(uint8_t *)RTA_DATA(a) == 6 /* IF_OPER_UP */)
+				return;
+	}
+}
+
 /* Two ends of a cable in this namespace, both up. False where the kernel has no veth. */
 static inline bool probe_veth_create(const char *a, const char *b)
 {
 	union { struct nlmsghdr n; char room[1024]; } m = { 0 };
 	struct ifinfomsg info = { .ifi_family = AF_UNSPEC };
-	struct nlmsgerr err;
 	void *link, *data, *peer;
-	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
-	ssize_t got;
+	int err, events[2];
 
-	SETUP(fd >= 0);
 	m.n.nlmsg_type = RTM_NEWLINK;
-	m.n.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL;
 	m.n.nlmsg_len = NLMSG_LENGTH(sizeof(info));
 	memcpy(NLMSG_DATA(&m.n), &info, sizeof(info));
 	probe_attr_add(&m.n, IFLA_IFNAME, a, strlen(a) + 1);
@@ -128,17 +187,19 @@ static inline bool probe_veth_create(const char *a, const char *b)
 	probe_attr_close(&m.n, peer);
 	probe_attr_close(&m.n, data);
 	probe_attr_close(&m.n, link);
-	SETUP(send(fd, &m, m.n.nlmsg_len, 0) == (ssize_t)m.n.nlmsg_len);
-	got = recv(fd, &m, sizeof(m), 0);
-	SETUP(got >= (ssize_t)NLMSG_LENGTH(sizeof(err)) && m.n.nlmsg_type == NLMSG_ERROR);
-	memcpy(&err, NLMSG_DATA(&m.n), sizeof(err));
-	close(fd);
-	if (err.error == -EOPNOTSUPP)
+	err = probe_netlink_create(&m.n);
+	if (err == EOPNOTSUPP)
 		return false;
-	errno = -err.error;
-	SETUP(err.error == 0);
+	errno = err;
+	SETUP(err == 0);
+	events[0] = probe_link_events_open();
+	events[1] = probe_link_events_open();
 	probe_link_up(a);
 	probe_link_up(b);
+	probe_link_wait(events[0], a);
+	probe_link_wait(events[1], b);
+	close(events[0]);
+	close(events[1]);
 	return true;
 }
 
@@ -239,6 +300,14 @@ static inline int probe_udp_send(int fd, const struct sockaddr_in6 *to, const vo
 		memcpy(CMSG_DATA(&control.h), &segment, sizeof(segment));
 	}
 	return sendmsg(fd, &m, 0) == (ssize_t)len ? 0 : errno;
+}
+
+/* Whether there is something to read, waiting a while for it: under load the kernel delivers from a thread of its own. */
+static inline bool probe_udp_arrives(int fd)
+{
+	struct pollfd p = { fd, POLLIN, 0 };
+
+	return poll(&p, 1, 1000) == 1;
 }
 
 /* Sends a few bytes with at most one descriptor over an AF_UNIX socket. 0, or the errno. */
