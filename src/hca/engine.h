@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What the adapter needs of the engine above it (the node), as an ops struct handed over at device creation. The adapter calls
+ * the engine through this alone.
+ *
+ * Contract of the engine: a flow that was kicked or scheduled gets next() while wants_room(), and then publish(), even when it
+ * had nothing to send. All node_flow_ops run under the progress lock, which is not recursive.
+ */
+#ifndef HCA_ENGINE_H
+#define HCA_ENGINE_H
+
+#include <stdbool.h>
+
+#include "node/flow.h"
+
+struct hca_engine_ops {
+	/* New work was posted: flags it and tries to make progress in this thread. Any thread; no lock of the adapter held. */
+	void (*kick)(void *engine, struct node_flow *flow);
+	/* The same with the progress lock held: the flow is looked at before the lock is released. */
+	void (*schedule)(void *engine, struct node_flow *flow);
+	/* The progress lock. No lock of the adapter may be held when it is taken. */
+	void (*lock)(void *engine);
+	void (*unlock)(void *engine);
+	/* A CQ was found empty. True: progress was made, or another thread is making it. No lock of the adapter held. */
+	bool (*poll)(void *engine);
+	/* Gives the flow its QPN (flow->qpn). BASE_ERR_NOMEM: all taken. Takes the lock. */
+	int (*flow_add)(void *engine, struct node_flow *flow);
+	/* When it returns no op of the flow runs or will. linger: owed responses get up to 50 ms to leave. Takes the lock. */
+	void (*flow_remove)(void *engine, struct node_flow *flow, bool linger);
+	/* Sets flow->path, telling the links. Progress lock held. */
+	void (*flow_path)(void *engine, struct node_flow *flow, const struct link_path *path);
+	/* Somebody is about to wait for events instead of polling. Any thread. */
+	void (*expect_wakeups)(void *engine);
+};
+
+struct hca_engine {
+	const struct hca_engine_ops *ops;
+	void *context;
+};
+
+#endif
