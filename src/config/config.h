@@ -3,18 +3,19 @@
  * Settings: built-in defaults, then a JSON file, then the environment; the later one wins.
  *
  *   environment              file key         values                        default
- *   SOFTVERBS_LOCAL          "local"          shm | wire                    shm      how packets go between processes of this host
+ *   SOFTVERBS_LOCAL          "local"          shm | wire                    shm      the way between local processes
  *   SOFTVERBS_DEVICE         "device"         glob of device names          *        which devices are listed
- *   SOFTVERBS_IDLE_SECONDS   "idle_seconds"   1..86400                      5        the broker ends after so long without clients
+ *   SOFTVERBS_IDLE_SECONDS   "idle_seconds"   1..86400                      5        the broker ends when idle so long
  *   SOFTVERBS_RCVBUF         "rcvbuf"         auto | 4096..1073741824       auto     receive buffer of the socket, bytes
  *   SOFTVERBS_GSO            "gso"            auto | on | off               auto     UDP_SEGMENT bursts
  *   SOFTVERBS_BROKER         "broker"         absolute path                 (none)   the softverbsd to start
  *   SOFTVERBS_DEBUG          -                see base/log.h
  *
- * The file is $SOFTVERBS_CONFIG, else $XDG_CONFIG_HOME/softverbs.json, else ~/.config/softverbs.json; only the first must exist when it is named.
- * Set-user-ID programs see neither (secure_getenv).
+ * The file is $SOFTVERBS_CONFIG, else $XDG_CONFIG_HOME/softverbs.json, else ~/.config/softverbs.json; only the first must exist
+ * when it is named. Set-user-ID programs see neither (secure_getenv).
  *
- * A value that is not allowed is an error line that names the key and what is allowed; the setting keeps its earlier value and the load goes on.
+ * A value that is not allowed is an error line that names the key and what is allowed; the setting keeps its earlier value and
+ * the load goes on.
  */
 #ifndef CONFIG_CONFIG_H
 #define CONFIG_CONFIG_H
@@ -37,7 +38,10 @@ struct config {
 };
 
 void config_defaults(struct config *out);
-/* Always fills *out. BASE_ERR_INVAL when a value or the file was refused (the lines are out), BASE_ERR_NOENT when $SOFTVERBS_CONFIG does not exist. */
+/*
+ * Always fills *out. BASE_ERR_INVAL when a value or the file was refused (the lines are out), BASE_ERR_NOENT when
+ * $SOFTVERBS_CONFIG does not exist.
+ */
 int config_load(struct config *out);
 /* One key, as from the environment or the file: `where` names the origin in the error line. */
 int config_set(struct config *config, const char *where, const char *key, const char *value);

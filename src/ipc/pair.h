@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Memory that processes of one broker share: the pair (two rings between two slots) and the wake page (one per process). This header is the
- * one place that knows where things lie; the broker makes pairs and sets `closed`, link owns what the rings' words and bytes mean.
+ * Memory that processes of one broker share: the pair (two rings between two slots) and the wake page (one per process). This
+ * header is the one place that knows where things lie; the broker makes pairs and sets `closed`, link owns what the rings'
+ * words and bytes mean.
  *
- * A pair is one memfd per unordered pair of slots, made by the broker: sealed against shrinking, growing and further sealing, allocated in
- * full. The lower slot of the two is side 0. Side s writes ring s and reads ring 1 - s.
+ * A pair is one memfd per unordered pair of slots, made by the broker: sealed against shrinking, growing and further sealing,
+ * allocated in full. The lower slot of the two is side 0. Side s writes ring s and reads ring 1 - s.
  *
  *   page 0     struct ipc_pair_header: identity, `closed`, and for each ring a producer and a consumer block of 128 bytes
  *   page 1...  ring 0, then ring 1, IPC_PAIR_RING_BYTES each
  *
- * The wake page is one memfd per process, made by the process itself and mapped by its peers: a doorbell bit per slot, the sleeping word, the
- * progress count.
+ * The wake page is one memfd per process, made by the process itself and mapped by its peers: a doorbell bit per slot, the
+ * sleeping word, the progress count.
  *
  * Everything in these pages is written by other processes: check before use, keep own indexes private.
  */
@@ -48,7 +49,7 @@ struct ipc_pair_header {
 	uint32_t magic, version;
 	uint64_t generation;            /* never the same for two pairs */
 	uint8_t slot[2];                /* the two slots, the lower first */
-	alignas(64) _Atomic uint32_t closed; /* set by the broker (or by a peer that saw the death) before a slot is freed; never cleared */
+	alignas(64) _Atomic uint32_t closed; /* set by the broker, or a peer that saw the death, before a slot is freed; stays */
 	alignas(128) struct ipc_pair_ring ring[2];
 };
 

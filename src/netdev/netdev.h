@@ -2,10 +2,10 @@
 /*
  * Network interfaces as RDMA devices: names, node GUIDs and GID tables.
  *
- * netdev_table_update() is a function of its inputs: it brings a table in line with a scan of the interfaces, keeping what is there at its index,
- * as Linux does: the default GIDs first (v1, v2), then each address takes the lowest free pair of entries (v1, v2), IPv4 before IPv6; an address
- * that goes leaves a hole that the next one fills. Devices keep their index too: an interface that goes down or away stays as a device whose
- * port is down. A new table has the device of the default route first.
+ * netdev_table_update() is a function of its inputs: it brings a table in line with a scan of the interfaces, keeping what is
+ * there at its index, as Linux does: the default GIDs first (v1, v2), then each address takes the lowest free pair of entries
+ * (v1, v2), IPv4 before IPv6; an address that goes leaves a hole that the next one fills. Devices keep their index too: an
+ * interface that goes down or away stays as a device whose port is down. A new table has the device of the default route first.
  *
  * scan.h fills a scan from the kernel, monitor.h says when to do it again, shared.h publishes a table to other processes.
  * No locks: one owner at a time. The table is large (about 200 KiB): keep it off the stack.
@@ -70,7 +70,10 @@ struct netdev_scan {
 	struct netdev_interface interfaces[NETDEV_MAX_DEVICES];
 };
 
-/* Bit i of *changed (if not NULL) is set when device i changed or is new. Returns whether anything did; the generation then counts up by one. */
+/*
+ * Bit i of *changed (if not NULL) is set when device i changed or is new. Returns whether anything did; the generation then
+ * counts up by one.
+ */
 bool netdev_table_update(struct netdev_table *table, const struct netdev_scan *scan, uint64_t *changed);
 
 /* Indexes of the devices in the order to list them: the one on the default route first, else by index. Returns how many. */
@@ -81,10 +84,6 @@ const struct netdev_device *netdev_table_find(const struct netdev_table *table, 
 
 /* The lowest index that holds gid with this type, BASE_ERR_NOENT when none does. */
 int netdev_device_gid_index(const struct netdev_device *device, const struct wire_gid *gid, enum wire_gid_type type);
-
-/* fe80::/64 + EUI-64 of the MAC; and the EUI-64 alone, host order. */
-struct wire_gid netdev_gid_default(const uint8_t mac[6]);
-uint64_t netdev_guid(const uint8_t mac[6]);
 
 /* "sv_" + ifname with everything but letters, digits, '_', '.' and '-' as '_'. */
 void netdev_name(char out[NETDEV_NAME_MAX], const char *ifname);

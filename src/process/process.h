@@ -2,16 +2,17 @@
 /*
  * This process at its broker: connection, slot, the slot's socket, GID tables, pairs of rings with other processes, and fork.
  *
- * There is one per process, counted: the first get connects (starting the broker if need be), the last put disconnects. No thread of its own:
- * whoever makes progress watches process_control_fd() and calls process_control_handle() when it is readable; calls that wait (get,
- * pair_request) do the same for themselves. The descriptor stays the same while brokers come and go: when one dies, handle() connects again,
- * starts a new one if nobody else does, and reports what this process holds.
+ * There is one per process, counted: the first get connects (starting the broker if need be), the last put disconnects. No
+ * thread of its own: whoever makes progress watches process_control_fd() and calls process_control_handle() when it is
+ * readable; calls that wait (get, pair_request) do the same for themselves. The descriptor stays the same while brokers come
+ * and go: when one dies, handle() connects again, starts a new one if nobody else does, and reports what this process holds.
  *
- * Events are called without a lock of a caller, one at a time and in order, from process_control_handle() or process_pair_request(). They may
- * call everything here except get, put, pair_request and control_handle.
+ * Events are called without a lock of a caller, one at a time and in order, from process_control_handle() or
+ * process_pair_request(). They may call everything here except get, put, pair_request and control_handle.
  *
- * After a fork the child's inherited struct is foreign: slot and tables can be read, everything that needs the broker answers BASE_ERR_GONE.
- * process_get() in the child makes a new one with a slot of its own. Pair and wake mappings are not inherited (MADV_DONTFORK).
+ * After a fork the child's inherited struct is foreign: slot and tables can be read, everything that needs the broker answers
+ * BASE_ERR_GONE. process_get() in the child makes a new one with a slot of its own. Pair and wake mappings are not inherited
+ * (MADV_DONTFORK).
  *
  * Thread-safe unless noted.
  */
@@ -30,8 +31,8 @@
 struct process; /* opaque */
 
 /*
- * Connects within 5 s. BASE_ERR_NODEV: no broker could be reached or started; BASE_ERR_NOMEM: all 254 slots are taken, or no memory or descriptors;
- * BASE_ERR_UNSUPPORTED: the broker speaks another version. One line on standard error has said why.
+ * Connects within 5 s. BASE_ERR_NODEV: no broker could be reached or started; BASE_ERR_NOMEM: all 254 slots are taken, or no
+ * memory or descriptors; BASE_ERR_UNSUPPORTED: the broker speaks another version. One line on standard error has said why.
  */
 int process_get(struct process **out);
 void process_put(struct process *process);
@@ -42,7 +43,10 @@ const struct config *process_config(const struct process *process);
 uint8_t process_slot(const struct process *process); /* 1..254; does not change during the life of the struct */
 /* This slot's socket in the 4791 group, -1 without a wire. Owned by process, the same descriptor until the last put. */
 int process_udp_socket(const struct process *process);
-/* Can packets leave and reach this host on 4791? If not, *reason (may be NULL) is a line for people; never NULL, valid until the last put. */
+/*
+ * Can packets leave and reach this host on 4791? If not, *reason (may be NULL) is a line for people; never NULL, valid until
+ * the last put.
+ */
 bool process_wire_available(const struct process *process, const char **reason);
 
 /* A copy of the newest table, no round trip. Never fails: an empty table when nothing was published. */
@@ -57,7 +61,9 @@ uint64_t process_netdev_generation(const struct process *process);
 struct ipc_wake *process_wake_page(const struct process *process);
 int process_wake_fd(const struct process *process);
 
-/* A pair that arrived. Mappings and eventfd are handed over to whoever gets it: munmap (IPC_PAIR_BYTES, IPC_WAKE_BYTES), close. */
+/*
+ * A pair that arrived. Mappings and eventfd are handed over to whoever gets it: munmap (IPC_PAIR_BYTES, IPC_WAKE_BYTES), close.
+ */
 struct process_pair {
 	uint8_t slot; /* the peer's */
 	bool low;     /* ours is the lower slot: we write ring 0 and read ring 1 */
@@ -87,9 +93,9 @@ struct process_events {
 void process_events_set(struct process *process, const struct process_events *events, void *context);
 
 /*
- * Waits until this process has a pair with `slot` and pair_arrived() has returned for it (at once when it has one). Not with a lock held
- * that an event takes. BASE_ERR_NOENT: nobody has this slot; BASE_ERR_TIMEDOUT; BASE_ERR_NOMEM; BASE_ERR_INVAL: our own slot or none;
- * BASE_ERR_GONE: foreign.
+ * Waits until this process has a pair with `slot` and pair_arrived() has returned for it (at once when it has one). Not with a
+ * lock held that an event takes. BASE_ERR_NOENT: nobody has this slot; BASE_ERR_TIMEDOUT; BASE_ERR_NOMEM; BASE_ERR_INVAL: our
+ * own slot or none; BASE_ERR_GONE: foreign.
  */
 int process_pair_request(struct process *process, uint8_t slot, uint64_t timeout_ns);
 /* Asks and returns: the answer is pair_arrived() or pair_refused(). May be called with any lock held. Errors as above. */
@@ -106,12 +112,16 @@ int process_export_set(struct process *process, int memfd);
 
 /* Readable (level) when process_control_handle() has something to do. Never changes. */
 int process_control_fd(const struct process *process);
-/* Reads what arrived, reconnects when due, calls events. Does not wait for anything but, at times, the start of a broker (milliseconds). */
+/*
+ * Reads what arrived, reconnects when due, calls events. Does not wait for anything but, at times, the start of a broker
+ * (milliseconds).
+ */
 void process_control_handle(struct process *process);
 
 /*
- * Fork. process registers pthread_atfork handlers of its own that call these hooks, so that there is one order: prepare before process locks,
- * parent and child after it unlocks. Set once, by the owner of the node, before the first get; NULL members are skipped.
+ * Fork. process registers pthread_atfork handlers of its own that call these hooks, so that there is one order: prepare before
+ * process locks, parent and child after it unlocks. Set once, by the owner of the node, before the first get; NULL members are
+ * skipped.
  */
 struct process_fork_hooks {
 	void (*prepare)(void);

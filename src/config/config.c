@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "config/config.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <jansson.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/log.h"
+
+#define CONFIG_IDLE_MAX 86400u
+#define CONFIG_RCVBUF_MIN 4096u
+#define CONFIG_RCVBUF_MAX (1u << 30)
+
+void config_defaults(struct config *out)
+{
+	*out = (struct config){ .local = CONFIG_LOCAL_SHM, .gso = CONFIG_AUTO, .idle_seconds = 5 };
+	strcpy(out->device, "*");
+}
+
+/* A decimal number and nothing else. */
+static bool config_number(const char *text, uint32_t low, uint32_t high, uint32_t *out)
+{
+	char *end;
+
+	if (text[0] < '0' || text[0] > '9')
+		return false;
+	errno = 0;
+	unsigned long long value = strtoull(text, &end, 10);
+	if (errno != 0 || *end != '\0' || value < low || value > high)
+		return false;
+	*out = (uint32_t)value;
+	return true;
+}
+
+static bool config_set_local(struct config *config, const char *value)
+{
+	if (strcmp(value, "shm") == 0)
+		config->local = CONFIG_LOCAL_SHM;
+	else if (strcmp(value, "wire") == 0)
+		config->local = CONFIG_LOCAL_WIRE;
+	else
+		return false;
+	return true;
+}
+
+static bool config_set_gso(struct config *config, const char *value)
+{
+	static const char *const words[] = { [CONFIG_AUTO] = "auto", [CONFIG_ON] = "on", [CONFIG_OFF] = "off" };
+
+	for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (strcmp(value, words[i]) == 0) {
+			config->gso = (enum config_switch)i;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool config_set_idle(struct config *config, const char *value)
+{
+	return config_number(value, 1, CONFIG_IDLE_MAX, &config->idle_seconds);
+}
+
+static bool config_set_rcvbuf(struct config *config, const char *value)
+{
+	if (strcmp(value, "auto") == 0) {
+		config->rcvbuf = 0;
+		return true;
+	}
+	return config_number(value, CONFIG_RCVBUF_MIN, CONFIG_RCVBUF_MAX, &config->rcvbuf);
+}
+
+static bool config_set_device(struct config *config, const char *value)
+{
+	if (value[0] == '\0' || strlen(value) >= sizeof(config->device))
+		return false;
+	strcpy(config->device, value);
+	return true;
+}
+
+static bool config_set_broker(struct config *config, const char *value)
+{
+	if (value[0] != '/' || strlen(value) >= sizeof(config->broker))
+		return false;
+	strcpy(config->broker, value);
+	return true;
+}
+
+static const struct {
+	const char *key, *variable, *allowed;
+	bool (*set)(struct config *config, const char *value);
+} config_keys[] = {
+	{ "local", "SOFTVERBS_LOCAL", "shm or wire", config_set_local },
+	{ "device", "SOFTVERBS_DEVICE", "a pattern of device names such as sv_eth*, at most 255 bytes", config_set_device },
+	{ "idle_seconds", "SOFTVERBS_IDLE_SECONDS", "a whole number from 1 to 86400", config_set_idle },
+	{ "rcvbuf", "SOFTVERBS_RCVBUF", "auto or a number of bytes from 4096 to 1073741824", config_set_rcvbuf },
+	{ "gso", "SOFTVERBS_GSO", "auto, on or off", config_set_gso },
+	{ "broker", "SOFTVERBS_BROKER", "an absolute path, at most 255 bytes", config_set_broker },
+};
+#define CONFIG_KEYS (sizeof(config_keys) / sizeof(config_keys[0]))
+
+int config_set(struct config *config, const char *where, const char *key, const char *value)
+{
+	for (size_t i = 0; i < CONFIG_KEYS; i++) {
+		if (strcmp(config_keys[i].key, key) != 0)
+			continue;
+		if (config_keys[i].set(config, value))
+			return BASE_OK;
+		base_error("%s: \"%.64s\" is not allowed for %s; allowed: %s", where, value, key, config_keys[i].allowed);
+		return BASE_ERR_INVAL;
+	}
+	base_error("%s: there is no setting \"%.64s\"; there are local, device, idle_seconds, rcvbuf, gso, broker", where, key);
+	return BASE_ERR_INVAL;
+}
+
+static int config_set_json(struct config *config, const char *path, const char *key, json_t *value)
+{
+	char number[32];
+
+	if (json_is_string(value))
+		return config_set(config, path, key, json_string_value(value));
+	if (json_is_integer(value)) {
+		snprintf(number, sizeof(number), "%lld", (long long)json_integer_value(value));
+		return config_set(config, path, key, number);
+	}
+	base_error("%s: the value of \"%.64s\" must be a string or a whole number", path, key);
+	return BASE_ERR_INVAL;
+}
+
+static int config_load_file(struct config *config, const char *path, bool must_exist)
+{
+	json_error_t error;
+	json_t *value;
+	const char *key;
+	int result = BASE_OK;
+
+	if (access(path, R_OK) != 0) {
+		if (!must_exist && (errno == ENOENT || errno == ENOTDIR || errno == EACCES))
+			return BASE_OK;
+		base_error("%s (from SOFTVERBS_CONFIG) cannot be read: %s", path, strerror(errno));
+		return BASE_ERR_NOENT;
+	}
+	json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+	if (root == NULL) {
+		base_error("%s, line %d: %s", path, error.line, error.text);
+		return BASE_ERR_INVAL;
+	}
+	if (!json_is_object(root)) {
+		base_error("%s: the file must be one JSON object, for example {\"local\": \"wire\"}", path);
+		result = BASE_ERR_INVAL;
+	} else {
+		json_object_foreach(root, key, value) {
+			int rc = config_set_json(config, path, key, value);
+
+			if (rc != BASE_OK)
+				result = rc;
+		}
+	}
+	json_decref(root);
+	return result;
+}
+
+/* *named: the path comes from SOFTVERBS_CONFIG. False when there is no place to look. */
+static bool config_path(char out[PATH_MAX], bool *named)
+{
+	const char *explicit = secure_getenv("SOFTVERBS_CONFIG");
+	const char *xdg = secure_getenv("XDG_CONFIG_HOME");
+	const char *home = secure_getenv("HOME");
+	int len = -1;
+
+	*named = explicit != NULL && explicit[0] != '\0';
+	if (*named)
+		len = snprintf(out, PATH_MAX, "%s", explicit);
+	else if (xdg != NULL && xdg[0] == '/')
+		len = snprintf(out, PATH_MAX, "%s/softverbs.json", xdg);
+	else if (home != NULL && home[0] == '/')
+		len = snprintf(out, PATH_MAX, "%s/.config/softverbs.json", home);
+	return len > 0 && len < PATH_MAX;
+}
+
+int config_load(struct config *out)
+{
+	char path[PATH_MAX];
+	bool named;
+	int result = BASE_OK;
+
+	config_defaults(out);
+	if (config_path(path, &named))
+		result = config_load_file(out, path, named);
+	for (size_t i = 0; i < CONFIG_KEYS; i++) {
+		const char *value = secure_getenv(config_keys[i].variable);
+
+		if (value == NULL || value[0] == '\0')
+			continue;
+		int rc = config_set(out, config_keys[i].variable, config_keys[i].key, value);
+		if (rc != BASE_OK)
+			result = rc;
+	}
+	return result;
+}
+
+bool config_device_matches(const struct config *config, const char *device)
+{
+	return fnmatch(config->device, device, 0) == 0;
+}

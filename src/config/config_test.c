@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "config/config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "base/err.h"
+
+static char directory[] = "/tmp/softverbs-config-XXXXXX";
+
+/* What a call writes to standard error. */
+static int load_and_listen(struct config *config, char *said, size_t size)
+{
+	int ends[2], saved = dup(STDERR_FILENO);
+
+	assert_int_equal(pipe(ends), 0);
+	dup2(ends[1], STDERR_FILENO);
+	int rc = config_load(config);
+	dup2(saved, STDERR_FILENO);
+	close(saved);
+	close(ends[1]);
+	ssize_t n = read(ends[0], said, size - 1);
+	said[n > 0 ? n : 0] = '\0';
+	close(ends[0]);
+	return rc;
+}
+
+static void file_write(const char *text)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/softverbs.json", directory);
+	FILE *f = fopen(path, "w");
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+}
+
+static int clear(void **state)
+{
+	static const char *const all[] = { "LOCAL", "DEVICE", "IDLE_SECONDS", "RCVBUF", "GSO", "BROKER", "CONFIG" };
+	char name[64];
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		snprintf(name, sizeof(name), "SOFTVERBS_%s", all[i]);
+		unsetenv(name);
+	}
+	setenv("XDG_CONFIG_HOME", directory, 1);
+	snprintf(name, sizeof(name), "%s/softverbs.json", directory);
+	unlink(name);
+	return 0;
+}
+
+static void test_defaults(void **state)
+{
+	struct config c;
+
+	assert_int_equal(config_load(&c), BASE_OK);
+	assert_int_equal(c.local, CONFIG_LOCAL_SHM);
+	assert_int_equal(c.gso, CONFIG_AUTO);
+	assert_int_equal(c.idle_seconds, 5);
+	assert_int_equal(c.rcvbuf, 0);
+	assert_string_equal(c.broker, "");
+	assert_true(config_device_matches(&c, "sv_eth0"));
+}
+
+static void test_environment_beats_file(void **state)
+{
+	struct config c;
+
+	file_write("{\"local\": \"wire\", \"idle_seconds\": 30, \"rcvbuf\": \"212992\", \"gso\": \"off\"}");
+	setenv("SOFTVERBS_IDLE_SECONDS", "7", 1);
+	setenv("SOFTVERBS_DEVICE", "sv_e*", 1);
+	assert_int_equal(config_load(&c), BASE_OK);
+	assert_int_equal(c.local, CONFIG_LOCAL_WIRE);
+	assert_int_equal(c.idle_seconds, 7);
+	assert_int_equal(c.rcvbuf, 212992);
+	assert_int_equal(c.gso, CONFIG_OFF);
+	assert_true(config_device_matches(&c, "sv_eth0"));
+	assert_false(config_device_matches(&c, "sv_lo"));
+}
+
+static void test_errors_name_key_and_values(void **state)
+{
+	static const struct {
+		const char *variable, *value, *said;
+	} rows[] = {
+		{ "SOFTVERBS_LOCAL", "udp", "\"udp\" is not allowed for local; allowed: shm or wire" },
+		{ "SOFTVERBS_IDLE_SECONDS", "0", "allowed: a whole number from 1 to 86400" },
+		{ "SOFTVERBS_IDLE_SECONDS", "-1", "allowed: a whole number from 1 to 86400" },
+		{ "SOFTVERBS_IDLE_SECONDS", "5s", "allowed: a whole number from 1 to 86400" },
+		{ "SOFTVERBS_RCVBUF", "99999999999999999999", "allowed: auto or a number of bytes" },
+		{ "SOFTVERBS_GSO", "yes", "allowed: auto, on or off" },
+		{ "SOFTVERBS_BROKER", "softverbsd", "allowed: an absolute path" },
+	};
+	struct config c;
+	char said[1024];
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		clear(state);
+		setenv(rows[i].variable, rows[i].value, 1);
+		assert_int_equal(load_and_listen(&c, said, sizeof(said)), BASE_ERR_INVAL);
+		assert_non_null(strstr(said, rows[i].variable));
+		assert_non_null(strstr(said, rows[i].said));
+		assert_int_equal(c.idle_seconds, 5);
+		assert_int_equal(c.local, CONFIG_LOCAL_SHM);
+	}
+}
+
+static void test_bad_files(void **state)
+{
+	static const struct {
+		const char *text, *said;
+		int rc;
+	} rows[] = {
+		{ "{", "line 1", BASE_ERR_INVAL },
+		{ "[]", "one JSON object", BASE_ERR_INVAL },
+		{ "{\"lokal\": \"shm\"}", "no setting \"lokal\"", BASE_ERR_INVAL },
+		{ "{\"gso\": true}", "must be a string or a whole number", BASE_ERR_INVAL },
+		{ "{\"gso\": \"on\", \"gso\": \"off\"}", "duplicate", BASE_ERR_INVAL },
+	};
+	struct config c;
+	char said[1024];
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		file_write(rows[i].text);
+		assert_int_equal(load_and_listen(&c, said, sizeof(said)), rows[i].rc);
+		assert_non_null(strstr(said, rows[i].said));
+	}
+	setenv("SOFTVERBS_CONFIG", "/nonexistent/softverbs.json", 1);
+	assert_int_equal(load_and_listen(&c, said, sizeof(said)), BASE_ERR_NOENT);
+	assert_non_null(strstr(said, "/nonexistent/softverbs.json"));
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_defaults, clear),                   /* without any setting */
+		cmocka_unit_test_setup(test_environment_beats_file, clear),     /* the order of the sources */
+		cmocka_unit_test_setup(test_errors_name_key_and_values, clear), /* every refusal says what is allowed */
+		cmocka_unit_test_setup(test_bad_files, clear),                  /* files that are not ours */
+	};
+
+	if (mkdtemp(directory) == NULL)
+		return 1;
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+	clear(NULL);
+	rmdir(directory);
+	return failed;
+}
