@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * An RC QP as its host sees it: life, and who gets what. Requests and owed responses are rc_responder.c's, sending is rc_requester.c's,
+ * acknowledgements rc_response.c's, clocks rc_timer.c's.
+ */
+#include "transport/rc.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "transport/rc_run.h"
+#include "wire/opcode.h"
+
+void rc_init(struct rc_qp *qp, struct transport_memory memory, struct transport_sq *sq, const struct transport_recv_ops *recv,
+	     void *recv_host)
+{
+	memset(qp, 0, sizeof(*qp));
+	qp->state = RC_RESET;
+	qp->memory = memory;
+	qp->sq = sq;
+	qp->recv_ops = recv;
+	qp->recv_host = recv_host;
+}
+
+void rc_to_init(struct rc_qp *qp)
+{
+	qp->state = RC_INIT;
+}
+
+void rc_to_rtr(struct rc_qp *qp, const struct rc_config *config)
+{
+	assert(config->mtu >= 256 && config->mtu <= 4096);
+	qp->config = *config;
+	rc_responder_start(qp, config->rq_psn);
+	qp->state = RC_RTR;
+}
+
+void rc_to_rts(struct rc_qp *qp, const struct rc_config *config)
+{
+	enum rc_state from = qp->state;
+
+	rc_update(qp, config);
+	if (from == RC_RTR) {
+		qp->config.sq_psn = config->sq_psn;
+		rc_requester_start(qp, config->sq_psn);
+	}
+	qp->req.draining = false;
+	qp->state = RC_RTS;
+}
+
+void rc_update(struct rc_qp *qp, const struct rc_config *config)
+{
+	qp->config.access = config->access;
+	qp->config.min_rnr_timer = config->min_rnr_timer;
+	qp->config.timeout = config->timeout;
+	qp->config.retry_cnt = config->retry_cnt;
+	qp->config.rnr_retry = config->rnr_retry;
+	qp->config.max_rd_atomic = config->max_rd_atomic;
+	qp->config.max_dest_rd_atomic = config->max_dest_rd_atomic;
+	if (qp->req.retry_left > config->retry_cnt)
+		qp->req.retry_left = config->retry_cnt;
+	if (qp->req.rnr_left > config->rnr_retry)
+		qp->req.rnr_left = config->rnr_retry;
+}
+
+void rc_to_sqd(struct rc_qp *qp)
+{
+	if (qp->state != RC_RTS)
+		return;
+	qp->state = RC_SQD;
+	qp->req.draining = true;
+	rc_requester_check_drained(qp);
+}
+
+void rc_enter_error(struct rc_qp *qp)
+{
+	if (qp->state == RC_ERROR)
+		return;
+	qp->state = RC_ERROR;
+	qp->events |= RC_EVENT_ENTERED_ERROR;
+	qp->req.draining = false;
+	qp->req.stopped = false;
+	qp->req.probe_owed = false;
+	qp->req.timer_runs = false;
+	rc_responder_end_recv(qp, TRANSPORT_WR_FLUSH_ERR);
+}
+
+void rc_to_error(struct rc_qp *qp)
+{
+	rc_enter_error(qp);
+}
+
+void rc_reset(struct rc_qp *qp)
+{
+	uint32_t posted = atomic_load_explicit(&qp->sq->posted, memory_order_acquire);
+
+	qp->sq->next = qp->sq->done = qp->sq->reaped = posted;
+	rc_init(qp, qp->memory, qp->sq, qp->recv_ops, qp->recv_host);
+}
+
+enum rc_state rc_state_get(const struct rc_qp *qp)
+{
+	return qp->state;
+}
+
+uint32_t rc_sq_psn(const struct rc_qp *qp)
+{
+	return qp->req.high;
+}
+
+uint32_t rc_rq_psn(const struct rc_qp *qp)
+{
+	return qp->resp.expected;
+}
+
+bool rc_is_draining(const struct rc_qp *qp)
+{
+	return qp->req.draining;
+}
+
+const struct rc_stats *rc_stats_get(const struct rc_qp *qp)
+{
+	return &qp->stats;
+}
+
+const char *rc_verdict_text(enum rc_verdict verdict)
+{
+	static const char *const texts[] = {
+		[RC_TOOK] = "took",
+		[RC_DUPLICATE] = "duplicate",
+		[RC_OUT_OF_ORDER] = "out of order",
+		[RC_RNR] = "receiver not ready",
+		[RC_NAKED] = "refused",
+		[RC_DROPPED_STATE] = "dropped: state",
+		[RC_DROPPED_OPCODE] = "dropped: opcode",
+		[RC_DROPPED_PSN] = "dropped: PSN",
+		[RC_DROPPED_PKEY] = "dropped: P_Key",
+	};
+
+	_Static_assert(sizeof(texts) / sizeof(texts[0]) == RC_VERDICTS, "one text per verdict");
+	return (unsigned int)verdict < RC_VERDICTS ? texts[verdict] : "?";
+}
+
+/* roce-wire 18: the same partition, and one of the two a full member. */
+static bool pkey_matches(uint16_t a, uint16_t b)
+{
+	return ((a ^ b) & 0x7fff) == 0 && (a & 0x7fff) != 0 && ((a | b) & 0x8000) != 0;
+}
+
+enum rc_verdict rc_receive(struct rc_qp *qp, uint64_t now, const struct transport_run *run)
+{
+	const struct wire_opcode *op = wire_opcode_find(run->head.bth.opcode);
+
+	if (op == NULL || op != run->head.op || op->transport != WIRE_TRANSPORT_RC || !rc_run_is_coherent(run, qp->config.mtu))
+		return RC_DROPPED_OPCODE;
+	if (op->role & WIRE_ROLE_REQUEST) {
+		if (qp->state != RC_RTR && qp->state != RC_RTS && qp->state != RC_SQD)
+			return RC_DROPPED_STATE;
+		if (!pkey_matches(run->head.bth.pkey, qp->config.pkey))
+			return RC_DROPPED_PKEY;
+		return rc_responder_receive(qp, run);
+	}
+	if (qp->state != RC_RTS && qp->state != RC_SQD)
+		return RC_DROPPED_STATE;
+	if (!pkey_matches(run->head.bth.pkey, qp->config.pkey))
+		return RC_DROPPED_PKEY;
+	return rc_requester_receive(qp, now, run);
+}
+
+int rc_next(struct rc_qp *qp, uint64_t now, const struct transport_room *room, struct transport_run *out, size_t *used)
+{
+	int n = rc_responder_next(qp, room, out, used);
+
+	if (n == 0 && qp->resp.owed == RC_OWED_NONE) {
+		rc_requester_check_gone(qp);
+		n = rc_requester_next(qp, now, room, out, used);
+	}
+	return n;
+}
+
+bool rc_wants_room(const struct rc_qp *qp, uint64_t now)
+{
+	return qp->resp.owed != RC_OWED_NONE || rc_requester_wants_room(qp, now);
+}
+
+uint64_t rc_deadline(const struct rc_qp *qp)
+{
+	return rc_timer_deadline(qp);
+}
+
+void rc_tick(struct rc_qp *qp, uint64_t now, uint64_t excused_ns)
+{
+	rc_timer_tick(qp, now, excused_ns);
+}
+
+void rc_peer_gone(struct rc_qp *qp, uint64_t now)
+{
+	qp->req.peer_gone = true;
+	rc_requester_check_gone(qp);
+}
+
+int rc_send_completion_next(struct rc_qp *qp, struct transport_completion *out)
+{
+	return rc_requester_completion_next(qp, out);
+}
+
+int rc_recv_completion_next(struct rc_qp *qp, struct transport_completion *out)
+{
+	return rc_responder_completion_next(qp, out);
+}
+
+uint32_t rc_events_take(struct rc_qp *qp)
+{
+	uint32_t events = qp->events;
+
+	qp->events = 0;
+	return events;
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The requester's clocks. All three count from moments kept in struct rc_requester; none of them needs a wake-up of its own.
+ *
+ * ACK timeout   4 T with T = 4.096 us << timeout, the longest that IBTA allows: a software peer on a busy host deserves it. Counts from
+ *               the first emission after idle or after a retry, anew at each progress. Expiry costs a retry and goes back to una;
+ *               with none left the oldest WQE completes RETRY_EXC. It does not run while nothing is out (after a retry the link may
+ *               take its time to offer room).
+ * Probe         lossy links: when nothing was sent and nothing came for max(2 srtt, 5 ms), the last packet goes out again with AckReq; a
+ *               peer that saw a gap then reports it, one whose ACK was lost repeats it. If that is not answered in twice the time
+ *               (the report itself may be lost, and is not repeated), all goes again from una. Then only the ACK timeout is left. Probes
+ *               cost no retry.
+ * RNR pause     emission waits until it is over; nothing fires.
+ *
+ * Excused time (this host was not scheduled, or the peer stood still) moves the first two, which measure a peer's silence.
+ */
+#include "transport/rc.h"
+
+#include "base/clock.h"
+#include "wire/timer.h"
+
+static uint64_t ack_deadline(const struct rc_qp *qp)
+{
+	uint64_t t = wire_timer_ack_ns(qp->config.timeout);
+
+	if (!qp->req.timer_runs || t == BASE_NEVER)
+		return BASE_NEVER;
+	return qp->req.timer_at + 4 * t;
+}
+
+static uint64_t probe_deadline(const struct rc_qp *qp)
+{
+	const struct rc_requester *q = &qp->req;
+	uint64_t wait = 2 * q->srtt > RC_PROBE_MIN_NS ? 2 * q->srtt : RC_PROBE_MIN_NS;
+
+	if (qp->config.lossless || q->probes >= RC_PROBES || q->probe_owed || q->una == q->next_psn)
+		return BASE_NEVER;
+	return q->activity_at + (wait << q->probes);
+}
+
+static bool is_sending(const struct rc_qp *qp)
+{
+	return qp->state == RC_RTS || qp->state == RC_SQD;
+}
+
+uint64_t rc_timer_deadline(const struct rc_qp *qp)
+{
+	uint64_t ack, probe;
+
+	if (!is_sending(qp))
+		return BASE_NEVER;
+	if (qp->req.paused_until)
+		return qp->req.paused_until;
+	ack = ack_deadline(qp);
+	probe = probe_deadline(qp);
+	return ack < probe ? ack : probe;
+}
+
+static uint64_t moved(uint64_t at, uint64_t by, uint64_t now)
+{
+	return by > now - at ? now : at + by;
+}
+
+static void on_silence(struct rc_qp *qp)
+{
+	qp->stats.window_shrinks += rc_window_timeout(&qp->req.window);
+	rc_requester_rewind(qp);
+}
+
+void rc_timer_tick(struct rc_qp *qp, uint64_t now, uint64_t excused_ns)
+{
+	struct rc_requester *q = &qp->req;
+
+	if (!is_sending(qp))
+		return;
+	if (q->paused_until && now >= q->paused_until)
+		q->paused_until = 0;
+	if (q->timer_runs && q->timer_at < now)
+		q->timer_at = moved(q->timer_at, excused_ns, now);
+	if (q->activity_at < now)
+		q->activity_at = moved(q->activity_at, excused_ns, now);
+
+	if (now >= ack_deadline(qp)) {
+		qp->stats.timeouts++;
+		if (q->retry_left == 0) {
+			rc_requester_fail(qp, TRANSPORT_RETRY_EXC_ERR, 0);
+			return;
+		}
+		q->retry_left--;
+		q->timer_runs = false;
+		on_silence(qp);
+		return;
+	}
+	if (now < probe_deadline(qp))
+		return;
+	if (q->probes++ == 0)
+		q->probe_owed = true;
+	else
+		on_silence(qp);
+}
