@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "verbs/symbol.h"
+#include "rdmacm/symbol.h"
 
 #include <rdma/rdma_cma.h>
 
@@ -23,7 +23,7 @@ static const char *const event_names[] = {
 };
 
 /* The name of the constant; programs print it, some compare it. */
-VERBS_PUBLIC const char *rdma_event_str(enum rdma_cm_event_type event)
+RDMACM_PUBLIC const char *rdma_event_str(enum rdma_cm_event_type event)
 {
 	size_t index = (size_t)(int)event;
 

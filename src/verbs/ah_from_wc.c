@@ -92,7 +92,8 @@ static int gid_find(struct ibv_context *context, uint8_t port_num, int count, co
 
 		if (ibv_query_gid_ex(context, port_num, (uint32_t)i, &entry, 0) != 0)
 			continue;
-		if (memcmp(entry.gid.raw, gid->raw, sizeof(gid->raw)) == 0 && (gid_type < 0 || entry.gid_type == (uint32_t)gid_type))
+		if (memcmp(entry.gid.raw, gid->raw, sizeof(gid->raw)) == 0 &&
+		    (gid_type < 0 || entry.gid_type == (uint32_t)gid_type))
 			return i;
 	}
 	return -1;
@@ -121,7 +122,8 @@ VERBS_PUBLIC int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port_n
 		}
 	}
 	/* On Ethernet every address handle needs the network header: without it there is nobody to answer. */
-	if ((wc->wc_flags & IBV_WC_GRH) == 0 || grh == NULL || verbs_grh_view(&view, grh) != 0 || gid_is_multicast(&view.destination)) {
+	if ((wc->wc_flags & IBV_WC_GRH) == 0 || grh == NULL || verbs_grh_view(&view, grh) != 0 ||
+	    gid_is_multicast(&view.destination)) {
 		errno = EINVAL;
 		return -1;
 	}

@@ -2,7 +2,7 @@
 /*
  * How a function becomes a public name of one of our shared libraries. VERBS_PUBLIC makes it visible to the linker, the library's
  * .map file gives it its version. A name that exists in two versions is defined under its own name for the default one; the
- * older one gets another C name and VERBS_COMPAT. For the edges (verbs, rdmacm, efadv, stubs) only.
+ * older one gets another C name and VERBS_COMPAT. For verbs, efadv and stubs only.
  */
 #ifndef VERBS_SYMBOL_H
 #define VERBS_SYMBOL_H
