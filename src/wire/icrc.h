@@ -54,8 +54,8 @@ void wire_icrc_flow_gids(struct wire_icrc_flow *out, const struct wire_gid *sgid
 
 /*
  * The ICRC of a packet; ip_id counts over IPv4 only (0 for a datagram from a UDP socket, k for segment k of a UDP_SEGMENT send).
- * ib[0..len) is the BTH up to and including the pad, without the ICRC; len is at least WIRE_BTH_BYTES (asserted) and at most what the
- * 16-bit length fields can tell. Store the result with wire_icrc_store().
+ * ib[0..len) is the BTH up to and including the pad, without the ICRC; len is at least WIRE_BTH_BYTES (asserted) and at most
+ * what the 16-bit length fields can tell. Store the result with wire_icrc_store().
  */
 uint32_t wire_icrc_compute(const struct wire_icrc_flow *flow, uint16_t ip_id, const uint8_t *ib, size_t len);
 
@@ -69,15 +69,16 @@ uint32_t wire_icrc_continue(uint32_t icrc, const uint8_t *bytes, size_t len);
 
 /*
  * Checks a packet: ib[0..len) is the BTH up to and including the ICRC; a packet too short to have both is bad. ip_id is the
- * identification to expect (0, or k for segment k of what UDP_GRO merged). With WIRE_ICRC_FOREIGN_ID the one that the packet was sent
- * with goes to *found_id, unless found_id is NULL.
+ * identification to expect (0, or k for segment k of what UDP_GRO merged). With WIRE_ICRC_FOREIGN_ID the one that the packet
+ * was sent with goes to *found_id, unless found_id is NULL.
  */
 enum wire_icrc_result wire_icrc_verify(const struct wire_icrc_flow *flow, uint16_t ip_id, const uint8_t *ib, size_t len,
 				       uint16_t *found_id) __attribute__((warn_unused_result));
 
 /*
  * The ICRC over headers that are at hand: l3 is a complete GRH, IPv4 (20 bytes) or IPv6 header, followed by the UDP header if
- * it is v2; ib[0..len) is the BTH up to and including the pad, len at least WIRE_BTH_BYTES. What stands in the headers counts, lengths too.
+ * it is v2; ib[0..len) is the BTH up to and including the pad, len at least WIRE_BTH_BYTES (asserted). What stands in the headers
+ * counts, lengths too.
  */
 uint32_t wire_icrc_over_l3(enum wire_encap encap, const uint8_t *l3, const uint8_t *ib, size_t len);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The network headers around an IB packet: IPv4, IPv6, GRH (an IPv6 header by another name) and UDP. Decoders return the
- * bytes used; BASE_ERR_TRUNCATED if the header does not end within len, BASE_ERR_MALFORMED if version or header length rule out that
- * it is one. They do not hold the length fields against anything: wire/frame.h does. Encoders write WIRE_<name>_BYTES.
+ * bytes used; BASE_ERR_TRUNCATED if the header does not end within len, BASE_ERR_MALFORMED if version or header length rule
+ * out that it is one. They do not hold the length fields against anything: wire/frame.h does. Encoders write WIRE_<name>_BYTES.
  */
 #ifndef WIRE_IP_H
 #define WIRE_IP_H
