@@ -95,5 +95,7 @@ void hca_qp_post_end(struct hca_qp *qp, bool commit);
 
 /* One receive; no begin and end. BASE_ERR_INVAL: state RESET, SRQ attached, too many elements; BASE_ERR_NOMEM: full. */
 int hca_qp_post_recv(struct hca_qp *qp, uint64_t wr_id, const struct transport_sge *sge, int num_sge);
+/* What hca_async_ack() takes for an event of this object: the same token as in its events. */
+void *hca_qp_async_token(struct hca_qp *qp);
 
 #endif

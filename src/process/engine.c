@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "process/engine.h"
 
+#include <assert.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -87,6 +89,50 @@ static void fork_child(void)
 
 static const struct process_fork_hooks fork_hooks = { fork_prepare, fork_parent, fork_child };
 
+/* The link's counters, by name, in the export: struct link_counters is nothing but 64-bit counters. */
+static int link_counters_create(struct export_writer *export, struct link_counters **out)
+{
+	enum { COUNT = sizeof(struct link_counters) / sizeof(uint64_t) };
+	static const char *const measures[] = { "sent_runs", "sent_packets", "sent_bytes", "received_runs", "received_packets",
+						"received_bytes" };
+	static const char *const kinds[LINK_KINDS] = { "nowhere", "shm", "udp" };
+	char texts[COUNT][EXPORT_NAME_BYTES];
+	const char *names[COUNT];
+	_Atomic uint64_t *values;
+	unsigned count = 0;
+
+	static_assert(sizeof(measures) / sizeof(measures[0]) * LINK_KINDS + 1 + LINK_DROPS == COUNT, "every counter has a name");
+	for (unsigned m = 0; m < sizeof(measures) / sizeof(measures[0]); m++)
+		for (unsigned k = 0; k < LINK_KINDS; k++)
+			snprintf(texts[count++], EXPORT_NAME_BYTES, "%s_%s", kinds[k], measures[m]);
+	snprintf(texts[count++], EXPORT_NAME_BYTES, "icrc_foreign_id");
+	for (unsigned d = 0; d < LINK_DROPS; d++)
+		snprintf(texts[count++], EXPORT_NAME_BYTES, "dropped: %s", link_drop_text((enum link_drop)d));
+	for (unsigned i = 0; i < COUNT; i++)
+		names[i] = texts[i];
+	int err = export_counters_reserve(export, "link", "", names, COUNT, NULL, &values);
+	if (err == 0)
+		*out = (struct link_counters *)(void *)values;
+	return err;
+}
+
+static int export_create(struct process_engine *engine, struct link_counters **counters)
+{
+	int err = export_writer_create(process_slot(engine->process), &engine->export);
+
+	if (err != 0)
+		return err;
+	err = link_counters_create(engine->export, counters);
+	if (err != 0) {
+		export_writer_destroy(engine->export);
+		return err;
+	}
+	/* Without it `stat` does not see this process; nothing else needs it. */
+	if (process_export_set(engine->process, export_writer_fd(engine->export)) != 0)
+		base_explain("the broker did not take this process's counters");
+	return 0;
+}
+
 static int engine_create(struct process_engine **out)
 {
 	struct process_engine *engine = calloc(1, sizeof(*engine));
@@ -94,26 +140,27 @@ static int engine_create(struct process_engine **out)
 
 	if (engine == NULL)
 		return BASE_ERR_NOMEM;
-	engine->counters = calloc(1, sizeof(*engine->counters));
-	if (engine->counters == NULL)
-		goto free_engine;
 	process_fork_hooks_set(&fork_hooks);
 	err = process_get(&engine->process);
 	if (err != 0)
-		goto free_counters;
+		goto free_engine;
+	struct link_counters *counters;
+	err = export_create(engine, &counters);
+	if (err != 0)
+		goto put_process;
 
 	const struct config *config = process_config(engine->process);
 	const struct link_config link_config = {
 		.slot = process_slot(engine->process),
 		.udp_socket = process_udp_socket(engine->process),
 		.wake_page = process_wake_page(engine->process),
-		.counters = engine->counters,
+		.counters = counters,
 		.gso = config->gso != CONFIG_OFF,
 	};
 	engine->link = link_create(&link_config);
 	if (engine->link == NULL) {
 		err = BASE_ERR_NOMEM;
-		goto put_process;
+		goto destroy_export;
 	}
 	const struct node_config node_config = {
 		.link = engine->link,
@@ -135,10 +182,10 @@ static int engine_create(struct process_engine **out)
 
 destroy_link:
 	link_destroy(engine->link);
+destroy_export:
+	export_writer_destroy(engine->export);
 put_process:
 	process_put(engine->process);
-free_counters:
-	free(engine->counters);
 free_engine:
 	free(engine);
 	return err;
@@ -171,8 +218,8 @@ void process_engine_listen(void (*changed)(void *context, uint64_t devices), voi
 }
 
 /*
- * At exit: responses that are still owed leave (50 ms at most), so that a peer's last operation completes. The mappings and the connection
- * go with the process; other threads may still be inside, so nothing is torn down.
+ * At exit: responses that are still owed leave (50 ms at most), so that a peer's last operation completes. The mappings and the
+ * connection go with the process; other threads may still be inside, so nothing is torn down.
  */
 __attribute__((destructor)) static void engine_exit(void)
 {

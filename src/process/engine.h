@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The engine of this process: its place at the broker (process), its links and its node, made together at first use and kept until the
- * process ends. Open contexts share it. A fork child's inherited engine is dead (control calls only); its first get makes a new one.
+ * The engine of this process: its place at the broker (process), its links and its node, made together at first use and kept
+ * until the process ends. Open contexts share it. A fork child's inherited engine is dead (control calls only); its first get
+ * makes a new one.
  */
 #ifndef PROCESS_ENGINE_H
 #define PROCESS_ENGINE_H
@@ -9,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "export/export.h"
 #include "link/link.h"
 #include "node/node.h"
 #include "process/process.h"
@@ -17,7 +19,7 @@ struct process_engine {
 	struct process *process;
 	struct node *node;
 	struct link *link;             /* the node's, for attach and detach under its lock */
-	struct link_counters *counters; /* in memory of the process until an export takes them over */
+	struct export_writer *export;  /* what `softverbs stat` and peers see of this process */
 };
 
 /*
@@ -39,10 +41,11 @@ struct process_peer {
 };
 
 /*
- * Where packets to this peer go: shared memory if the destination GID is one of this host's (unless local=wire), else UDP. May wait for the
- * broker (a pair) up to 2 s: call it without the progress lock. A peer on this host whose slot is empty gives a path to nowhere, and 0.
- * BASE_ERR_INVAL: no such GID index, or a GID that cannot leave by this route (v1, not an address of the interface, other family), explained
- * under SOFTVERBS_DEBUG, refusals of local=wire always; BASE_ERR_UNREACH: no route; BASE_ERR_NODEV: no wire here.
+ * Where packets to this peer go: shared memory if the destination GID is one of this host's (unless local=wire), else UDP. May
+ * wait for the broker (a pair) up to 2 s: call it without the progress lock. A peer on this host whose slot is empty gives a
+ * path to nowhere, and 0. BASE_ERR_INVAL: no such GID index, or a GID that cannot leave by this route (v1, not an address of
+ * the interface, other family), explained under SOFTVERBS_DEBUG, refusals of local=wire always; BASE_ERR_UNREACH: no route;
+ * BASE_ERR_NODEV: no wire here.
  */
 int process_engine_path(struct process_engine *engine, const struct process_peer *peer, struct link_path *out);
 

@@ -18,7 +18,10 @@
 
 #define PAIR_TIMEOUT (2 * BASE_SEC)
 
-/* The device of this host that owns the GID; 0: none does. Prefers the device that the packets leave from (fe80::… may exist twice). */
+/*
+ * The device of this host that owns the GID; 0: none does. Prefers the device that the packets leave from (fe80::… may exist
+ * twice).
+ */
 static uint32_t local_owner(const struct netdev_table *table, const struct wire_gid *gid, unsigned device)
 {
 	for (uint32_t i = 0; i < table->count; i++) {

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Opening a device, the operations table, and what the device says about itself. */
+#include "verbs/context.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "hca/async.h"
+#include "hca/limits.h"
+#include "verbs/device.h"
+#include "verbs/ops.h"
+#include "verbs/symbol.h"
+
+void *verbs_null(int err)
+{
+	errno = base_err_to_errno(err);
+	return NULL;
+}
+
+int verbs_minus_one(int err)
+{
+	/* A blocking call that a signal interrupted says so; everything else by the table. */
+	errno = err == BASE_ERR_IO ? EINTR : base_err_to_errno(err);
+	return -1;
+}
+
+void verbs_context_fill_ops(struct verbs_context *ex)
+{
+	struct ibv_context_ops *ops = &ex->context.ops;
+
+	ops->_compat_query_device = verbs_query_device;
+	ops->_compat_query_port = verbs_query_port_old;
+	ops->poll_cq = verbs_poll_cq;
+	ops->req_notify_cq = verbs_req_notify_cq;
+	ops->post_send = verbs_post_send;
+	ops->post_recv = verbs_post_recv;
+	ops->post_srq_recv = verbs_post_srq_recv;
+	/* alloc_mw stays NULL: the inline answers EOPNOTSUPP, and without a window the other two are never reached. */
+	ex->query_port = verbs_query_port;
+	ex->query_device_ex = verbs_query_device_ex;
+	ex->create_qp_ex = verbs_create_qp_ex;
+	ex->create_srq_ex = verbs_create_srq_ex;
+}
+
+VERBS_PUBLIC struct ibv_context *ibv_open_device(struct ibv_device *device)
+{
+	struct verbs_device *self = verbs_device_of(device);
+	struct verbs_context_object *object = calloc(1, sizeof(*object));
+	int err = BASE_ERR_NOMEM;
+
+	if (object == NULL)
+		return verbs_null(err);
+	err = verbs_device_start(self);
+	if (err != 0)
+		goto free_object;
+	struct ibv_context *context = &object->ex.context;
+	err = hca_context_open(self->hca, context, &object->hca);
+	if (err != 0)
+		goto free_object;
+	/* Programs may duplicate it and see a character device, as with hardware; nothing is ever written to it. */
+	context->cmd_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (context->cmd_fd < 0) {
+		err = base_err_from_errno(errno);
+		goto close_context;
+	}
+	object->device = self;
+	object->engine = self->engine;
+	object->ex.sz = sizeof(object->ex);
+	context->device = device;
+	context->async_fd = hca_async_fd(object->hca);
+	context->num_comp_vectors = HCA_COMP_VECTORS;
+	context->abi_compat = __VERBS_ABI_IS_EXTENDED;
+	pthread_mutex_init(&context->mutex, NULL);
+	verbs_context_fill_ops(&object->ex);
+	return context;
+
+close_context:
+	hca_context_close(object->hca);
+free_object:
+	free(object);
+	return verbs_null(err);
+}
+
+VERBS_PUBLIC int ibv_close_device(struct ibv_context *context)
+{
+	struct verbs_context_object *object = verbs_context_of(context);
+	int err = hca_context_close(object->hca);
+
+	if (err != 0)
+		return verbs_minus_one(err);
+	close(context->cmd_fd);
+	pthread_mutex_destroy(&context->mutex);
+	free(object);
+	return 0;
+}
+
+int verbs_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
+{
+	struct hca_device_attr ours;
+
+	hca_device_query(verbs_context_of(context)->device->hca, &ours);
+	*attr = (struct ibv_device_attr){
+		.node_guid = htobe64(ours.identity.node_guid),
+		.sys_image_guid = htobe64(ours.identity.sys_image_guid),
+		.max_mr_size = ours.max_mr_size,
+		.page_size_cap = ours.page_size_cap,
+		.vendor_id = ours.identity.vendor_id,
+		.vendor_part_id = ours.identity.vendor_part_id,
+		.hw_ver = ours.identity.hw_ver,
+		.max_qp = ours.max_qp,
+		.max_qp_wr = ours.max_qp_wr,
+		.device_cap_flags = ours.cap_flags,
+		.max_sge = ours.max_sge,
+		.max_sge_rd = ours.max_sge_rd,
+		.max_cq = ours.max_cq,
+		.max_cqe = ours.max_cqe,
+		.max_mr = ours.max_mr,
+		.max_pd = ours.max_pd,
+		.max_qp_rd_atom = ours.max_qp_rd_atom,
+		.max_res_rd_atom = ours.max_res_rd_atom,
+		.max_qp_init_rd_atom = ours.max_qp_init_rd_atom,
+		.atomic_cap = ours.atomics ? IBV_ATOMIC_HCA : IBV_ATOMIC_NONE,
+		.max_ah = ours.max_ah,
+		.max_srq = ours.max_srq,
+		.max_srq_wr = ours.max_srq_wr,
+		.max_srq_sge = ours.max_srq_sge,
+		.max_pkeys = ours.max_pkeys,
+		.local_ca_ack_delay = ours.local_ca_ack_delay,
+		.phys_port_cnt = ours.phys_port_cnt,
+	};
+	memcpy(attr->fw_ver, ours.identity.fw_ver, sizeof(attr->fw_ver));
+	attr->fw_ver[sizeof(attr->fw_ver) - 1] = '\0';
+	return 0;
+}
+
+VERBS_PUBLIC int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *device_attr)
+{
+	return verbs_query_device(context, device_attr);
+}
+
+int verbs_query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input, struct ibv_device_attr_ex *attr,
+			  size_t attr_size)
+{
+	struct ibv_device_attr_ex ours = { .phys_port_cnt_ex = HCA_PORTS };
+
+	if (input != NULL && input->comp_mask != 0)
+		return EINVAL;
+	if (attr_size < sizeof(ours.orig_attr))
+		return EINVAL;
+	verbs_query_device(context, &ours.orig_attr);
+	ours.device_cap_flags_ex = ours.orig_attr.device_cap_flags;
+	memset(attr, 0, attr_size);
+	memcpy(attr, &ours, attr_size < sizeof(ours) ? attr_size : sizeof(ours));
+	return 0;
+}

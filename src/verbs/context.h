@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The objects of this edge: each begins with (or contains) the public struct, and points to the adapter's object. struct ibv_* go no further
+ * down than here. For src/verbs and the edges above it that were handed a context.
+ */
+#ifndef VERBS_CONTEXT_H
+#define VERBS_CONTEXT_H
+
+#include <infiniband/verbs.h>
+
+#include "hca/device.h"
+#include "process/engine.h"
+
+/* One per interface, made when first listed, kept until the process ends: programs hold pointers into freed lists. */
+struct verbs_device {
+	struct ibv_device ibv; /* first: a pointer to it is one to us */
+	unsigned index;        /* in the netdev table */
+	uint64_t node_guid;    /* host order */
+	struct hca_device *hca; /* made at first open, of the engine `engine` */
+	struct process_engine *engine;
+};
+
+struct verbs_context_object {
+	struct hca_context *hca;
+	struct verbs_device *device;
+	struct process_engine *engine;
+	struct verbs_context ex; /* its last member is the public context */
+};
+
+static inline struct verbs_device *verbs_device_of(struct ibv_device *device)
+{
+	return (struct verbs_device *)(void *)device;
+}
+
+static inline struct verbs_context_object *verbs_context_of(struct ibv_context *context)
+{
+	return (struct verbs_context_object *)(void *)((char *)context - offsetof(struct verbs_context_object, ex.context));
+}
+
+/* Fills the slots of the operations table and of the extension that the inlines of verbs.h call. */
+void verbs_context_fill_ops(struct verbs_context *ex);
+
+/* Sets errno for a negative code and returns NULL, or -1: the two conventions of calls that do not return an errno value. */
+void *verbs_null(int err);
+int verbs_minus_one(int err);
+
+/* The translated ibv_ah_attr. */
+void verbs_ah_attr_in(struct hca_ah_attr *out, const struct ibv_ah_attr *in);
+void verbs_ah_attr_out(struct ibv_ah_attr *out, const struct hca_ah_attr *in);
+
+#endif

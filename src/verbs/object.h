@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Public structs with the adapter's object behind them. The public one is first, so that a pointer to it is a pointer to ours. */
+#ifndef VERBS_OBJECT_H
+#define VERBS_OBJECT_H
+
+#include <infiniband/verbs.h>
+
+#include "hca/ah.h"
+#include "hca/channel.h"
+#include "hca/cq.h"
+#include "hca/mr.h"
+#include "hca/pd.h"
+#include "hca/qp.h"
+#include "hca/srq.h"
+
+struct verbs_pd {
+	struct ibv_pd ibv;
+	struct hca_pd *hca;
+};
+
+struct verbs_mr {
+	struct ibv_mr ibv;
+	struct hca_mr *hca;
+};
+
+struct verbs_channel {
+	struct ibv_comp_channel ibv;
+	struct hca_channel *hca;
+};
+
+struct verbs_cq {
+	struct ibv_cq ibv;
+	struct hca_cq *hca;
+};
+
+struct verbs_srq {
+	struct ibv_srq ibv;
+	struct hca_srq *hca;
+};
+
+struct verbs_ah {
+	struct ibv_ah ibv;
+	struct hca_ah *hca;
+};
+
+/* The work request that ibv_wr_* calls are building. Guarded by the send queue's lock (between wr_start and complete or abort). */
+struct verbs_builder {
+	struct hca_send_wr wr;
+	bool open;      /* a builder was called whose request is not posted yet */
+	int err;        /* the first error since wr_start */
+	uint32_t sge_capacity, inline_capacity;
+	struct transport_sge *sge; /* copies: the caller's arrays need not live until complete */
+	uint8_t *inline_data;
+};
+
+struct verbs_qp {
+	struct ibv_qp_ex ex; /* ex.qp_base is the public QP */
+	struct hca_qp *hca;
+	struct ibv_qp_init_attr init;
+	bool has_ex;         /* created with SEND_OPS_FLAGS: ibv_qp_to_qp_ex answers */
+	struct verbs_builder builder;
+};
+
+static inline struct verbs_pd *verbs_pd_of(struct ibv_pd *pd) { return (struct verbs_pd *)(void *)pd; }
+static inline struct verbs_mr *verbs_mr_of(struct ibv_mr *mr) { return (struct verbs_mr *)(void *)mr; }
+static inline struct verbs_channel *verbs_channel_of(struct ibv_comp_channel *c) { return (struct verbs_channel *)(void *)c; }
+static inline struct verbs_cq *verbs_cq_of(struct ibv_cq *cq) { return (struct verbs_cq *)(void *)cq; }
+static inline struct verbs_srq *verbs_srq_of(struct ibv_srq *srq) { return (struct verbs_srq *)(void *)srq; }
+static inline struct verbs_ah *verbs_ah_of(struct ibv_ah *ah) { return (struct verbs_ah *)(void *)ah; }
+static inline struct verbs_qp *verbs_qp_of(struct ibv_qp *qp) { return (struct verbs_qp *)(void *)qp; }
+
+/* qp_ex.c: the function pointers of ibv_wr_*, for the operations asked for. EOPNOTSUPP for one that cannot be done; ENOMEM. */
+int verbs_builder_init(struct verbs_qp *qp, uint64_t send_ops_flags);
+void verbs_builder_fini(struct verbs_qp *qp);
+
+/*
+ * Events and completions point at public objects; these give the public object of an adapter's, which was created with it as `user`.
+ */
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What the files of this folder put into the per-context tables: the inlines of verbs.h call these. Conventions are those of verbs.h. */
+#ifndef VERBS_OPS_H
+#define VERBS_OPS_H
+
+#include <infiniband/verbs.h>
+
+/* device.c, port.c */
+int verbs_query_device(struct ibv_context *context, struct ibv_device_attr *attr);
+int verbs_query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input, struct ibv_device_attr_ex *attr,
+			  size_t attr_size);
+int verbs_query_port(struct ibv_context *context, uint8_t port_num, struct ibv_port_attr *attr, size_t attr_len);
+int verbs_query_port_old(struct ibv_context *context, uint8_t port_num, struct _compat_ibv_port_attr *attr);
+/* cq.c */
+int verbs_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc);
+int verbs_req_notify_cq(struct ibv_cq *cq, int solicited_only);
+/* qp.c, post.c */
+struct ibv_qp *verbs_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr);
+int verbs_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
+int verbs_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
+/* srq.c */
+int verbs_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
+struct ibv_srq *verbs_create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr);
+
+#endif
