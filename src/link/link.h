@@ -77,6 +77,7 @@ struct link_counters {
 
 /*
  * Hooks for `fault` and `trace`, NULL when unused. Both see each run on its way out (before it is put on the link) and in (before the sink).
+ * The path is told in the direction of travel: on the way in sgid is the peer's, and qpn, which packets do not carry, is 0.
  */
 enum link_verdict { LINK_PASS, LINK_LOSE, LINK_TWICE };
 struct link_hooks {
@@ -94,6 +95,7 @@ struct link_config {
 	struct link_counters *counters;
 	struct link_hooks hooks;
 	bool gso;                    /* may UDP_SEGMENT be used at all */
+	int own_eventfd;             /* this process's wake-up, for what it sends to itself while its progress thread sleeps; 0 or less: none */
 };
 
 /* Heap object; NULL when out of memory. Includes the private ring to ourselves. */
@@ -124,12 +126,13 @@ void link_flush(struct link *link);
 /* Ask to be told when there is room on this path again (bounded by the peer's reading, or EPOLLOUT). */
 void link_want_room(struct link *link, const struct link_path *path);
 /*
- * What got room since it was asked for: sets a bit per slot (shm) and *udp. True if anything. Cheap when nothing is wanted.
+ * What got room since it was asked for: sets a bit per slot (shm) and *udp, clears the others. True if anything. Cheap when nothing is wanted.
  */
 bool link_room_take(struct link *link, uint64_t slots[4], bool *udp);
 
 /*
  * Takes up to `budget` runs off all rings that have something, then (if udp) off the socket, and calls the sink for each. Returns how many.
+ * The sink may reserve and commit, but not attach, detach or receive.
  * `scan` looks at the tails of all attached rings, not only at those whose doorbell bit is set.
  */
 unsigned link_receive(struct link *link, bool udp, bool scan, unsigned budget, link_sink *sink, void *context);

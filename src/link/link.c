@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "link/link.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "link/count.h"
+#include "link/shm.h"
+
+struct link {
+	struct link_shm shm;
+	struct link_counters *counters;
+	struct ipc_wake *own;
+	uint8_t nowhere[LINK_RING_PAYLOAD_MAX]; /* what goes to nobody is written here */
+};
+
+const char *link_drop_text(enum link_drop drop)
+{
+	static const char *const text[] = {
+		[LINK_DROP_NOWHERE] = "sent to nobody",
+		[LINK_DROP_TRUNCATED] = "datagram shorter than its headers say",
+		[LINK_DROP_MALFORMED] = "malformed headers",
+		[LINK_DROP_ICRC] = "wrong ICRC",
+		[LINK_DROP_RING] = "shared-memory ring broken by the peer",
+		[LINK_DROP_STRAY] = "datagram for another process",
+		[LINK_DROP_SEND_MTU] = "larger than the path MTU of the route (EMSGSIZE)",
+		[LINK_DROP_SEND_FULL] = "send buffer full",
+		[LINK_DROP_SEND_ERROR] = "send error",
+		[LINK_DROP_PEER_GONE] = "peer process gone",
+		[LINK_DROP_PEER_STALLED] = "peer process stands still",
+		[LINK_DROP_FAULT] = "dropped by the fault plan",
+		[LINK_DROP_RECEIVE_FULL] = "receive buffer of the socket full",
+	};
+
+	static_assert(sizeof(text) / sizeof(text[0]) == LINK_DROPS, "a text for each");
+	return (unsigned)drop < LINK_DROPS ? text[drop] : "unknown";
+}
+
+struct link *link_create(const struct link_config *config)
+{
+	struct link *link = calloc(1, sizeof(*link));
+
+	if (link == NULL)
+		return NULL;
+	link->counters = config->counters;
+	link->own = config->wake_page;
+	if (link_shm_init(&link->shm, config) != 0) {
+		free(link);
+		return NULL;
+	}
+	return link;
+}
+
+void link_destroy(struct link *link)
+{
+	if (link == NULL)
+		return;
+	link_shm_fini(&link->shm);
+	free(link);
+}
+
+int link_shm_attach(struct link *link, uint8_t slot, uint64_t generation, void *pair, bool low, void *peer_wake, int peer_eventfd)
+{
+	return link_shm_peer_add(&link->shm, slot, generation, pair, low, peer_wake, peer_eventfd);
+}
+
+void link_shm_detach(struct link *link, uint8_t slot)
+{
+	link_shm_peer_remove(&link->shm, slot);
+}
+
+bool link_shm_is_attached(const struct link *link, uint8_t slot)
+{
+	return link->shm.peers[slot] != NULL;
+}
+
+uint64_t link_shm_peer_progress(const struct link *link, uint8_t slot)
+{
+	const struct link_shm_peer *peer = link->shm.peers[slot];
+
+	return peer == NULL ? 0 : atomic_load_explicit(&peer->wake->progress, memory_order_relaxed);
+}
+
+int link_reserve(struct link *link, const struct link_path *path, struct transport_room *room)
+{
+	switch (path->kind) {
+	case LINK_SHM:
+		return link_shm_reserve(&link->shm, path, room);
+	case LINK_UDP:
+	case LINK_NOWHERE:
+	case LINK_KINDS:
+		break;
+	}
+	*room = (struct transport_room){.buf = link->nowhere, .bytes = sizeof(link->nowhere), .packets = LINK_RING_PACKETS_MAX};
+	return 0;
+}
+
+void link_commit(struct link *link, const struct link_path *path, const struct transport_run *run, size_t used)
+{
+	switch (path->kind) {
+	case LINK_SHM:
+		link_shm_commit(&link->shm, path, run, used);
+		return;
+	case LINK_UDP:
+	case LINK_NOWHERE:
+	case LINK_KINDS:
+		break;
+	}
+	link_count_drop(link->counters, LINK_DROP_NOWHERE, run->packets);
+}
+
+void link_flush(struct link *link)
+{
+	link_shm_flush(&link->shm);
+}
+
+void link_want_room(struct link *link, const struct link_path *path)
+{
+	if (path->kind == LINK_SHM)
+		link_shm_want_room(&link->shm, (uint8_t)(path->dest_qpn >> 16));
+}
+
+bool link_room_take(struct link *link, uint64_t slots[4], bool *udp)
+{
+	memset(slots, 0, 4 * sizeof(slots[0]));
+	*udp = false;
+	return link_shm_room_take(&link->shm, slots);
+}
+
+unsigned link_receive(struct link *link, bool udp, bool scan, unsigned budget, link_sink *sink, void *context)
+{
+	return link_shm_receive(&link->shm, scan, budget, sink, context);
+}
+
+bool link_sleep_begin(struct link *link)
+{
+	return link_shm_sleep_begin(&link->shm);
+}
+
+void link_sleep_end(struct link *link)
+{
+	atomic_store_explicit(&link->own->sleeping, 0, memory_order_relaxed);
+}
+
+void link_publish_progress(struct link *link)
+{
+	link_count(&link->own->progress, 1);
+}
