@@ -206,30 +206,31 @@ static inline bool probe_veth_create(const char *a, const char *b)
 /* Switches one named feature of a device. False when the device has no such feature. */
 static inline bool probe_feature_set(const char *device, const char *feature, bool on)
 {
-	struct { struct ethtool_sset_info info; uint32_t count; } sset = { .info = { .cmd = ETHTOOL_GSSET_INFO,
-		.sset_mask = 1ull << ETH_SS_FEATURES } };
+	union { struct ethtool_sset_info info; char room[sizeof(struct ethtool_sset_info) + sizeof(uint32_t)]; } sset = {
+		.info = { .cmd = ETHTOOL_GSSET_INFO, .sset_mask = 1ull << ETH_SS_FEATURES } };
 	struct ifreq ifr = { 0 };
 	struct ethtool_gstrings *names;
 	struct ethtool_sfeatures *set;
 	bool found = false;
-	uint32_t blocks;
+	uint32_t blocks, count;
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
 	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", device);
 	ifr.ifr_data = (void *)&sset;
 	SETUP(fd >= 0 && ioctl(fd, SIOCETHTOOL, &ifr) == 0);
-	blocks = (sset.count + 31) / 32;
-	names = calloc(1, sizeof(*names) + (size_t)sset.count * ETH_GSTRING_LEN);
+	memcpy(&count, sset.info.data, sizeof(count));
+	blocks = (count + 31) / 32;
+	names = calloc(1, sizeof(*names) + (size_t)count * ETH_GSTRING_LEN);
 	set = calloc(1, sizeof(*set) + blocks * sizeof(set->features[0]));
 	SETUP(names && set);
 	names->cmd = ETHTOOL_GSTRINGS;
 	names->string_set = ETH_SS_FEATURES;
-	names->len = sset.count;
+	names->len = count;
 	ifr.ifr_data = (void *)names;
 	SETUP(ioctl(fd, SIOCETHTOOL, &ifr) == 0);
 	set->cmd = ETHTOOL_SFEATURES;
 	set->size = blocks;
-	for (uint32_t i = 0; i < sset.count; i++) {
+	for (uint32_t i = 0; i < count; i++) {
 		if (strncmp((char *)names->data + i * ETH_GSTRING_LEN, feature, ETH_GSTRING_LEN) != 0)
 			continue;
 		set->features[i / 32].valid |= 1u << (i % 32);

@@ -97,8 +97,7 @@ static bool round_read(uint64_t round, uint32_t offset, uint32_t len)
 	uint8_t mark = (uint8_t)(round & 0xff), seen, other;
 
 	do {
-		seen = *last;
-		atomic_thread_fence(memory_order_acquire);
+		seen = __atomic_load_n(last, __ATOMIC_ACQUIRE);
 		other = *suspect;
 	} while (seen != mark);
 	if (other != mark)
