@@ -34,7 +34,8 @@ void dma_view_init(struct dma_view *view, struct dma_table *table, uint32_t pd);
 int dma_local_check(struct dma_view *view, const struct dma_sge *sge, uint32_t num_sge, uint32_t access);
 /* [offset, offset + len) of the concatenated elements. BASE_ERR_RANGE: they are shorter. */
 int dma_gather(struct dma_view *view, const struct dma_sge *sge, uint32_t num_sge, uint64_t offset, void *dst, uint32_t len);
-int dma_scatter(struct dma_view *view, const struct dma_sge *sge, uint32_t num_sge, uint64_t offset, const void *src, uint32_t len);
+int dma_scatter(struct dma_view *view, const struct dma_sge *sge, uint32_t num_sge, uint64_t offset, const void *src,
+		uint32_t len);
 /* access: enum dma_access, all of the bits are needed. Zero length is 0. */
 int dma_remote_check(struct dma_view *view, uint32_t rkey, uint64_t va, uint64_t len, uint32_t access);
 int dma_remote_write(struct dma_view *view, uint32_t rkey, uint64_t va, const void *src, uint32_t len);

@@ -30,8 +30,8 @@ struct export_qp *export_writer_qp(struct export_writer *writer, uint32_t qpn);
  * `count` counters, zeroed, for `instance` of `kind`, with one name each (cut to EXPORT_NAME_BYTES - 1). A retired group of the
  * same kind and count is used again. *group may be NULL. BASE_ERR_NOMEM: a table is full.
  */
-int export_counters_reserve(struct export_writer *writer, const char *kind, const char *instance, const char *const *names, uint32_t count,
-			    uint32_t *group, _Atomic uint64_t **values);
+int export_counters_reserve(struct export_writer *writer, const char *kind, const char *instance, const char *const *names,
+			    uint32_t count, uint32_t *group, _Atomic uint64_t **values);
 void export_counters_retire(struct export_writer *writer, uint32_t group);
 
 /* For a counter with one writer at a time (a lock's holder): no locked instruction. */

@@ -28,7 +28,14 @@ enum {
 	EXPORT_QP_COUNTERS = 24,
 };
 
-enum export_table { EXPORT_TABLE_GROUPS, EXPORT_TABLE_NAMES, EXPORT_TABLE_VALUES, EXPORT_TABLE_MRS, EXPORT_TABLE_QPS, EXPORT_TABLES };
+enum export_table {
+	EXPORT_TABLE_GROUPS,
+	EXPORT_TABLE_NAMES,
+	EXPORT_TABLE_VALUES,
+	EXPORT_TABLE_MRS,
+	EXPORT_TABLE_QPS,
+	EXPORT_TABLES
+};
 
 struct export_span {
 	uint64_t offset; /* bytes from the start, a multiple of EXPORT_PAGE */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The reader's side: looks into the memfd of another process, whatever that process wrote there. The format is checked once at
- * open, every index and string again at each use; nothing read is trusted, and the seal keeps the memory from being cut off
- * under the reader.
+ * The reader's side: looks into the memfd of another process, whatever that process wrote there. Nothing read is trusted: the
+ * format is checked once at open, every index and string again at each use, and all reading is by pread(2), so that a file cut
+ * off meanwhile is an error and no signal. Holes are skipped, not filled.
  *
- * Errors: BASE_ERR_*; outputs only on success. Ownership: export_reader_open() does not take the descriptor. Threads: any, per
- * reader one.
+ * Errors: BASE_ERR_*; outputs only on success. Ownership: export_reader_open() borrows the descriptor until close. Threads:
+ * any, one at a time per reader.
  */
 #ifndef EXPORT_READER_H
 #define EXPORT_READER_H
@@ -17,10 +17,7 @@
 
 struct export_reader; /* opaque */
 
-/*
- * BASE_ERR_MALFORMED: not a memfd sealed against shrinking, no export, tables outside of it; BASE_ERR_UNSUPPORTED: another
- * version; BASE_ERR_NOMEM.
- */
+/* BASE_ERR_MALFORMED: no export, or tables outside of the file; BASE_ERR_UNSUPPORTED: another version; BASE_ERR_NOMEM. */
 int export_reader_open(int fd, struct export_reader **out);
 void export_reader_close(struct export_reader *reader);
 

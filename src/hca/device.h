@@ -68,8 +68,8 @@ struct hca_device_attr {
 	struct hca_identity identity;
 	uint64_t max_mr_size, page_size_cap;
 	uint32_t cap_flags;
-	int max_qp, max_qp_wr, max_sge, max_sge_rd, max_cq, max_cqe, max_mr, max_pd, max_qp_rd_atom, max_res_rd_atom, max_qp_init_rd_atom,
-		max_ah, max_srq, max_srq_wr, max_srq_sge, max_inline, comp_vectors;
+	int max_qp, max_qp_wr, max_sge, max_sge_rd, max_cq, max_cqe, max_mr, max_pd, max_qp_rd_atom, max_res_rd_atom,
+		max_qp_init_rd_atom, max_ah, max_srq, max_srq_wr, max_srq_sge, max_inline, comp_vectors;
 	bool atomics;                 /* ATOMIC_HCA */
 	uint16_t max_pkeys;
 	uint8_t local_ca_ack_delay, phys_port_cnt;
