@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "host.h"
+#include "sim/host.h"
 
 #include <assert.h>
 #include <stdlib.h>
