@@ -34,12 +34,14 @@ GROUPS = ['style', 'unit', 'sim', 'platform', 'abi', 'broker', 'fuzz', 'asan', '
 CPUS = os.cpu_count() or 1
 # Folders whose tests run under ThreadSanitizer: those with threads, or with memory that two processes share.
 THREADED = ('base', 'ipc', 'link', 'hca', 'node', 'process', 'verbs')
-# Tests that say nothing more, or can't run, under a sanitizer: they look at the built libraries or load them into foreign programs.
+# Tests that say nothing more, or can't run, under a sanitizer: they look at the built libraries or load them into
+# foreign programs.
 NOT_SANITIZED = ('style', 'abi', 'programs')
 BUILDS = {  # directory -> (environment, options)
     'build': ({}, ['-Dtests=true', '-Dfuzz=false']),
     'build-asan': ({'CC': 'clang'}, ['-Dtests=true', '-Dfuzz=true', '-Db_sanitize=address,undefined', '-Db_lundef=false',
-                                     '-Dc_args=-fsanitize=fuzzer-no-link -fno-sanitize-recover=undefined -fno-omit-frame-pointer']),
+                                     '-Dc_args=-fsanitize=fuzzer-no-link -fno-sanitize-recover=undefined '
+                                     '-fno-omit-frame-pointer']),
     'build-tsan': ({'CC': 'clang'}, ['-Dtests=true', '-Dfuzz=false', '-Db_sanitize=thread', '-Db_lundef=false']),
 }
 NEEDS = {'fuzz': 'build-asan', 'asan': 'build-asan', 'tsan': 'build-tsan'}
@@ -111,7 +113,8 @@ class Tally:
 def run(command, text, **kw):
     """Runs quietly with a progress line; returns (exit status, output)."""
     with Progress(text):
-        done = subprocess.run(command, cwd=TOP, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors='replace', **kw)
+        done = subprocess.run(command, cwd=TOP, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              errors='replace', **kw)
     return done.returncode, done.stdout
 
 
@@ -141,7 +144,8 @@ def build(directory, tally):
 
 def meson_tests(directory):
     """name -> group, by the test's suite or the folder in its name."""
-    out = subprocess.run(['meson', 'introspect', '--tests', directory], cwd=TOP, capture_output=True, text=True, check=True).stdout
+    out = subprocess.run(['meson', 'introspect', '--tests', directory], cwd=TOP, capture_output=True, text=True,
+                         check=True).stdout
     groups = {}
     for test in json.loads(out):
         suites = {s.split(':')[-1] for s in test['suite']} | {test['name'].split('/')[0]}
@@ -156,7 +160,8 @@ def run_meson(tally, group, directory, names, full, env=None):
     log = f'{TOP}/{directory}/meson-logs/testlog.json'
     if os.path.exists(log):
         os.unlink(log)
-    command = ['meson', 'test', '-C', directory, '--no-rebuild', '--print-errorlogs', '-t', '4' if env else '2'] + sorted(names)
+    command = ['meson', 'test', '-C', directory, '--no-rebuild', '--print-errorlogs', '-t',
+               '4' if env else '2'] + sorted(names)
     environment = dict(os.environ, SOFTVERBS_CHECK='full' if full else 'quick', **(env or {}))
     status, output = run(command, f'{group}: {len(names)} tests', env=environment)
     seen = set()
@@ -181,8 +186,8 @@ def run_meson(tally, group, directory, names, full, env=None):
 
 def run_fuzz(tally, full):
     directory = f'{TOP}/build-asan/fuzz'
-    targets = sorted(n for n in os.listdir(directory) if os.access(f'{directory}/{n}', os.X_OK) and os.path.isfile(f'{directory}/{n}')) \
-        if os.path.isdir(directory) else []
+    found = [f'{directory}/{n}' for n in os.listdir(directory)] if os.path.isdir(directory) else []
+    targets = sorted(os.path.basename(p) for p in found if os.path.isfile(p) and os.access(p, os.X_OK))
     if not targets:
         tally.add('fuzz', 'fail', 'fuzz', 'no fuzz targets were found')
         return
@@ -198,9 +203,11 @@ def run_fuzz(tally, full):
             with tempfile.TemporaryDirectory() as work:
                 os.mkdir(f'{work}/new')
                 corpora = [f'{work}/new'] + [c for c in (f'{TOP}/fuzz/corpus/{name}',) if os.path.isdir(c)]
-                done = subprocess.run([f'{directory}/{name}', f'-max_total_time={seconds}', '-timeout=10', '-rss_limit_mb=1024',
+                done = subprocess.run([f'{directory}/{name}', f'-max_total_time={seconds}', '-timeout=10',
+                                       '-rss_limit_mb=1024',
                                        '-print_final_stats=1', f'-artifact_prefix={work}/'] + corpora, cwd=work, text=True,
-                                      errors='replace', stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=dict(os.environ, **SANITIZER_ENV))
+                                      errors='replace', stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                      env=dict(os.environ, **SANITIZER_ENV))
                 crash = [n for n in os.listdir(work) if n.startswith(('crash-', 'leak-', 'timeout-', 'oom-'))]
                 for n in crash:
                     shutil.copy(f'{work}/{n}', f'{TOP}/build-asan/{name}-{n}')
@@ -223,14 +230,16 @@ def run_fuzz(tally, full):
 def run_programs(tally, full):
     with tempfile.NamedTemporaryFile('r', suffix='.json') as results:
         command = ['/usr/bin/python3', 'tests/programs/run.py', '--results', results.name] + (['--full'] if full else [])
-        done = subprocess.run(command, cwd=TOP, stdout=subprocess.PIPE if not COLOUR else None, stderr=subprocess.STDOUT if not COLOUR else None,
+        done = subprocess.run(command, cwd=TOP, stdout=subprocess.PIPE if not COLOUR else None,
+                              stderr=subprocess.STDOUT if not COLOUR else None,
                               text=True, errors='replace')
         try:
             rows = json.load(results)
         except ValueError:
             rows = []
     if not rows:
-        tally.add('programs', 'fail', 'programs', f'the runner ended with {done.returncode} and no rows\n{(done.stdout or "")[-2000:]}')
+        tally.add('programs', 'fail', 'programs',
+                  f'the runner ended with {done.returncode} and no rows\n{(done.stdout or "")[-2000:]}')
     for row in rows:
         tally.add('programs', row['result'], row['name'], row.get('words', ''))
 
@@ -254,8 +263,9 @@ def main():
 
     def needs(directory):
         if directory not in stands:
-            step(f'Building {directory}/ ({BUILDS[directory][0].get("CC", "gcc")}'
-                 f'{", " + BUILDS[directory][1][2].split("=")[1] + " sanitizer" if "sanitize" in str(BUILDS[directory]) else ""})')
+            sanitizer = next((o.split('=')[1] for o in BUILDS[directory][1] if o.startswith('-Db_sanitize')), None)
+            compiler = BUILDS[directory][0].get('CC', 'gcc') + (f', {sanitizer} sanitizer' if sanitizer else '')
+            step(f'Building {directory}/ ({compiler})')
             stands[directory] = build(directory, tally)
         return stands[directory]
 
@@ -275,7 +285,8 @@ def main():
             if group == 'asan':
                 names, env = [n for n, g in tests.items() if g not in NOT_SANITIZED and 'fuzz' not in g], SANITIZER_ENV
             elif group == 'tsan':
-                names, env = [n for n, g in tests.items() if n.split('/')[0] in THREADED and g not in NOT_SANITIZED], SANITIZER_ENV
+                names, env = [n for n, g in tests.items() if n.split('/')[0] in THREADED
+                              and g not in NOT_SANITIZED], SANITIZER_ENV
             else:
                 names, env = [n for n, g in tests.items() if g == group], None
             run_meson(tally, group, directory, names, full, env)

@@ -2,8 +2,8 @@
 /*
  * The subcommands of `softverbs`: one file each, listed in the table of main.c.
  *
- * A command gets its own arguments (argv[0] is its name) and returns the exit status of the process: 0 done, 1 could not, 2 wrong usage. What it
- * could not do it says on standard error, with what to do next.
+ * A command gets its own arguments (argv[0] is its name) and returns the exit status of the process: 0 done, 1 could
+ * not, 2 wrong usage. What it could not do it says on standard error, with what to do next.
  */
 #ifndef CLI_CLI_H
 #define CLI_CLI_H

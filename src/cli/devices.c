@@ -39,14 +39,14 @@ struct reach {
 static struct reach reach_of(const struct netdev_device *d, const struct ipc_welcome *welcome)
 {
 	if (d->ifindex == 0)
-		return (struct reach){ "nowhere", "the interface is gone", false };
+		return (struct reach){"nowhere", "the interface is gone", false};
 	if (!d->up)
-		return (struct reach){ "nowhere", "the interface is down", false };
+		return (struct reach){"nowhere", "the interface is down", false};
 	if (!welcome->wire)
-		return (struct reach){ "this host only", welcome->reason, false };
+		return (struct reach){"this host only", welcome->reason, false};
 	if (d->loopback)
-		return (struct reach){ "this host", NULL, true };
-	return (struct reach){ "this host, other hosts", NULL, true };
+		return (struct reach){"this host", NULL, true};
+	return (struct reach){"this host, other hosts", NULL, true};
 }
 
 static const char *gid_type_text(enum wire_gid_type type)
@@ -68,21 +68,24 @@ static json_t *device_json(const struct netdev_device *d, const struct ipc_welco
 	for (unsigned i = 0; i < NETDEV_MAX_GIDS; i++)
 		if (d->gids[i].valid)
 			json_array_append_new(gids, json_pack("{s:i, s:s, s:s}", "index", (int)i, "gid",
-							      wire_gid_to_address(text, &d->gids[i].gid), "type", gid_type_text(d->gids[i].type)));
+							      wire_gid_to_address(text, &d->gids[i].gid), "type",
+							      gid_type_text(d->gids[i].type)));
 	snprintf(guid, sizeof(guid), "%016llx", (unsigned long long)d->node_guid);
-	return json_pack("{s:s, s:s, s:i, s:s, s:i, s:i, s:s, s:b, s:s?, s:s, s:o}", "name", d->name, "netdev", d->ifname, "ifindex", (int)d->ifindex,
-			 "state", d->up ? "ACTIVE" : "DOWN", "mtu", (int)path_mtu(d), "netdev_mtu", (int)d->mtu, "reach", reach.text, "wire", reach.wire,
-			 "reason", reach.reason, "node_guid", guid, "gids", gids);
+	return json_pack("{s:s, s:s, s:i, s:s, s:i, s:i, s:s, s:b, s:s?, s:s, s:o}", "name", d->name, "netdev", d->ifname,
+			 "ifindex", (int)d->ifindex, "state", d->up ? "ACTIVE" : "DOWN", "mtu", (int)path_mtu(d),
+			 "netdev_mtu", (int)d->mtu, "reach", reach.text, "wire", reach.wire, "reason", reach.reason,
+			 "node_guid", guid, "gids", gids);
 }
 
-static void print_devices(const struct netdev_table *table, const uint8_t *order, unsigned count, const struct ipc_welcome *welcome)
+static void print_devices(const struct netdev_table *table, const uint8_t *order, unsigned count,
+			  const struct ipc_welcome *welcome)
 {
 	static const struct print_column device_columns[] = {
-		{ "DEVICE", PRINT_LEFT }, { "NETDEV", PRINT_LEFT }, { "STATE", PRINT_LEFT }, { "MTU", PRINT_RIGHT }, { "REACH", PRINT_LEFT },
-		{ NULL, PRINT_LEFT },
+		{"DEVICE", PRINT_LEFT}, {"NETDEV", PRINT_LEFT}, {"STATE", PRINT_LEFT},
+		{"MTU", PRINT_RIGHT},	{"REACH", PRINT_LEFT},	{NULL, PRINT_LEFT},
 	};
 	static const struct print_column gid_columns[] = {
-		{ "DEVICE", PRINT_LEFT }, { "INDEX", PRINT_RIGHT }, { "TYPE", PRINT_LEFT }, { "GID", PRINT_LEFT }, { NULL, PRINT_LEFT },
+		{"DEVICE", PRINT_LEFT}, {"INDEX", PRINT_RIGHT}, {"TYPE", PRINT_LEFT}, {"GID", PRINT_LEFT}, {NULL, PRINT_LEFT},
 	};
 	struct print_table *devices = print_table_create(device_columns), *gids = print_table_create(gid_columns);
 	char text[WIRE_GID_TEXT];
@@ -100,15 +103,16 @@ static void print_devices(const struct netdev_table *table, const uint8_t *order
 		print_table_cell(devices, NULL, "%s", d->ifname);
 		print_table_cell(devices, d->up ? print_green() : print_red(), "%s", d->up ? "ACTIVE" : "DOWN");
 		print_table_cell(devices, NULL, "%u", path_mtu(d));
-		print_table_cell(devices, reach.wire ? NULL : print_yellow(), "%s%s%s", reach.text, reach.reason != NULL ? ": " : "",
-				 reach.reason != NULL ? reach.reason : "");
+		print_table_cell(devices, reach.wire ? NULL : print_yellow(), "%s%s%s", reach.text,
+				 reach.reason != NULL ? ": " : "", reach.reason != NULL ? reach.reason : "");
 		for (unsigned i = 0; i < NETDEV_MAX_GIDS; i++) {
 			if (!d->gids[i].valid)
 				continue;
 			print_table_row(gids);
 			print_table_cell(gids, NULL, "%s", d->name);
 			print_table_cell(gids, NULL, "%u", i);
-			print_table_cell(gids, d->gids[i].type == WIRE_GID_ROCE_V2 ? NULL : print_dim(), "%s", gid_type_text(d->gids[i].type));
+			print_table_cell(gids, d->gids[i].type == WIRE_GID_ROCE_V2 ? NULL : print_dim(), "%s",
+					 gid_type_text(d->gids[i].type));
 			print_table_cell(gids, NULL, "%s", wire_gid_to_address(text, &d->gids[i].gid));
 		}
 	}
@@ -120,14 +124,15 @@ destroy:
 	print_table_destroy(gids);
 }
 
-static bool print_json(const struct netdev_table *table, const uint8_t *order, unsigned count, const struct ipc_welcome *welcome)
+static bool print_json(const struct netdev_table *table, const uint8_t *order, unsigned count,
+		       const struct ipc_welcome *welcome)
 {
 	json_t *devices = json_array();
 
 	for (unsigned n = 0; n < count; n++)
 		json_array_append_new(devices, device_json(&table->devices[order[n]], welcome));
-	json_t *all = json_pack("{s:{s:i, s:s, s:b, s:s}, s:o}", "broker", "pid", (int)welcome->pid, "version", welcome->version, "wire", welcome->wire,
-				"reason", welcome->reason, "devices", devices);
+	json_t *all = json_pack("{s:{s:i, s:s, s:b, s:s}, s:o}", "broker", "pid", (int)welcome->pid, "version",
+				welcome->version, "wire", welcome->wire, "reason", welcome->reason, "devices", devices);
 	bool ok = all != NULL && json_dumpf(all, stdout, JSON_INDENT(2)) == 0 && putchar('\n') == '\n';
 
 	json_decref(all);
@@ -172,7 +177,7 @@ close_observer:
 
 static int devices_run(int argc, char **argv)
 {
-	static const struct option options[] = { { "json", no_argument, NULL, 'j' }, { 0 } };
+	static const struct option options[] = {{"json", no_argument, NULL, 'j'}, {0}};
 	bool json = false;
 	int option;
 

@@ -7,7 +7,7 @@
 
 #include "cli/print.h"
 
-static const struct cli_command *const commands[] = { &cli_run, &cli_devices, &cli_stat, &cli_bench, NULL };
+static const struct cli_command *const commands[] = {&cli_run, &cli_devices, &cli_stat, &cli_bench, NULL};
 
 const struct cli_command *const *cli_commands(void)
 {
@@ -24,14 +24,15 @@ static const struct cli_command *command_find(const char *name)
 
 void cli_command_help(const struct cli_command *command)
 {
-	printf("%sUsage:%s softverbs %s %s\n\n%s\n\n%s", print_bold(), print_plain(), command->name, command->arguments, command->summary,
-	       command->help);
+	printf("%sUsage:%s softverbs %s %s\n\n%s\n\n%s", print_bold(), print_plain(), command->name, command->arguments,
+	       command->summary, command->help);
 }
 
 static void help(void)
 {
 	printf("softverbs %s: RDMA without RDMA hardware. No kernel module, no root, no adapter.\n\n"
-	       "%sUsage:%s softverbs COMMAND [ARGUMENTS]\n\n", SOFTVERBS_VERSION, print_bold(), print_plain());
+	       "%sUsage:%s softverbs COMMAND [ARGUMENTS]\n\n",
+	       SOFTVERBS_VERSION, print_bold(), print_plain());
 	for (size_t i = 0; commands[i] != NULL; i++)
 		printf("    %-10s %s\n", commands[i]->name, commands[i]->summary);
 	printf("    %-10s what a command does, its options, and examples\n\n", "help NAME");
@@ -42,7 +43,8 @@ static void help(void)
 	       "    softverbs run -- ib_write_bw localhost\n"
 	       "    softverbs stat                                 what the adapters of running programs count\n\n"
 	       "Without this command: LD_LIBRARY_PATH=<the directory of our libraries> PROGRAM does the same as softverbs run.\n"
-	       "SOFTVERBS_DEBUG=1 in the environment makes every refusal explain itself. More in softverbs(7).\n", print_bold(), print_plain());
+	       "SOFTVERBS_DEBUG=1 in the environment makes every refusal explain itself. More in softverbs(7).\n",
+	       print_bold(), print_plain());
 }
 
 /* How many edits make a into b, at most `limit`: for "did you mean". */
@@ -80,7 +82,8 @@ int cli_usage_error(const struct cli_command *command, const char *format, ...)
 	va_start(args, format);
 	vfprintf(stderr, format, args);
 	va_end(args);
-	fprintf(stderr, "\nUsage: softverbs %s %s\nExamples and options: softverbs help %s\n", command->name, command->arguments, command->name);
+	fprintf(stderr, "\nUsage: softverbs %s %s\nExamples and options: softverbs help %s\n", command->name,
+		command->arguments, command->name);
 	return CLI_USAGE;
 }
 

@@ -46,11 +46,13 @@ static int await(struct observer *o, enum ipc_type type, struct ipc_fds *fds)
 			cli_error("the broker went away while it was asked (%s); try again", base_err_text(err));
 			return err;
 		}
-		struct pollfd p = { .fd = o->fd, .events = POLLIN };
+		struct pollfd p = {.fd = o->fd, .events = POLLIN};
 		uint64_t now = base_clock_now();
 
 		if (now >= until || poll(&p, 1, (int)((until - now) / BASE_MSEC) + 1) == 0) {
-			cli_error("the broker (pid %u) does not answer; is it stopped? Without it: end it, programs start a new one", o->welcome.pid);
+			cli_error(
+				"the broker (pid %u) does not answer; is it stopped? Without it: end it, programs start a new one",
+				o->welcome.pid);
 			return BASE_ERR_TIMEDOUT;
 		}
 	}
@@ -69,8 +71,12 @@ static int request(struct observer *o, const struct ipc_message *message, enum i
 
 static int greet(struct observer *o)
 {
-	struct ipc_message hello = { .type = IPC_HELLO, .hello = { .magic = IPC_HELLO_MAGIC, .protocol = IPC_PROTOCOL, .role = IPC_ROLE_OBSERVER,
-								    .pid = (uint32_t)getpid(), .command = "softverbs" } };
+	struct ipc_message hello = {.type = IPC_HELLO,
+				    .hello = {.magic = IPC_HELLO_MAGIC,
+					      .protocol = IPC_PROTOCOL,
+					      .role = IPC_ROLE_OBSERVER,
+					      .pid = (uint32_t)getpid(),
+					      .command = "softverbs"}};
 	struct ipc_fds fds = {0};
 	int err = request(o, &hello, IPC_WELCOME, &fds);
 
@@ -95,7 +101,8 @@ int observer_open(bool start, struct observer **out)
 		return BASE_ERR_NOMEM;
 	}
 	config_load(&config); /* it says itself what it does not like */
-	err = start ? ipc_broker_connect(config.broker, OBSERVER_PATIENCE_MS / 1000, &o->fd) : ipc_broker_connect_running(&o->fd);
+	err = start ? ipc_broker_connect(config.broker, OBSERVER_PATIENCE_MS / 1000, &o->fd)
+		    : ipc_broker_connect_running(&o->fd);
 	if (err != BASE_OK) {
 		free(o);
 		return err;
@@ -139,7 +146,7 @@ int observer_devices(const struct observer *o, struct netdev_table **out)
 
 int observer_summary(struct observer *o, struct ipc_stat_summary *out)
 {
-	struct ipc_message ask = { .type = IPC_STAT_REQUEST, .stat_request = { .id = ++o->last_id, .of = IPC_STAT_OF_BROKER } };
+	struct ipc_message ask = {.type = IPC_STAT_REQUEST, .stat_request = {.id = ++o->last_id, .of = IPC_STAT_OF_BROKER}};
 	struct ipc_fds fds = {0};
 	int err = request(o, &ask, IPC_STAT_SUMMARY, &fds);
 
@@ -154,8 +161,8 @@ int observer_clients(struct observer *o, struct ipc_stat_client *out, unsigned r
 	uint32_t from = 0;
 
 	do {
-		struct ipc_message ask = { .type = IPC_STAT_REQUEST,
-					   .stat_request = { .id = ++o->last_id, .of = IPC_STAT_OF_CLIENTS, .from = from } };
+		struct ipc_message ask = {.type = IPC_STAT_REQUEST,
+					  .stat_request = {.id = ++o->last_id, .of = IPC_STAT_OF_CLIENTS, .from = from}};
 		struct ipc_fds fds = {0};
 		int err = request(o, &ask, IPC_STAT_CLIENT_LIST, &fds);
 
@@ -174,7 +181,7 @@ int observer_clients(struct observer *o, struct ipc_stat_client *out, unsigned r
 
 int observer_export(struct observer *o, uint8_t slot, struct export_reader **out)
 {
-	struct ipc_message ask = { .type = IPC_EXPORT_REQUEST, .export = { .id = ++o->last_id, .slot = slot } };
+	struct ipc_message ask = {.type = IPC_EXPORT_REQUEST, .export = {.id = ++o->last_id, .slot = slot}};
 	struct ipc_fds fds = {0};
 	int err = request(o, &ask, IPC_EXPORT, &fds);
 

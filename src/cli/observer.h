@@ -2,8 +2,8 @@
 /*
  * A look at the broker: a connection in the role of an observer, which has no slot and costs the broker nothing.
  *
- * Every call waits for its answer, OBSERVER_PATIENCE_MS at most. Errors are BASE_ERR_*; what went wrong was said on standard error, except
- * where a comment says otherwise. One thread.
+ * Every call waits for its answer, OBSERVER_PATIENCE_MS at most. Errors are BASE_ERR_*; what went wrong was said on
+ * standard error, except where a comment says otherwise. One thread.
  */
 #ifndef CLI_OBSERVER_H
 #define CLI_OBSERVER_H

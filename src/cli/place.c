@@ -10,7 +10,7 @@
 
 #include "cli/cli.h"
 
-static const char *const places[] = { "lib", "../lib/softverbs", SOFTVERBS_LIBDIR_FROM_BIN, "../lib64/softverbs" };
+static const char *const places[] = {"lib", "../lib/softverbs", SOFTVERBS_LIBDIR_FROM_BIN, "../lib64/softverbs"};
 
 bool place_libraries(char *out, size_t bytes)
 {
@@ -52,10 +52,12 @@ bool place_environment_set(void)
 	const char *before = getenv("LD_LIBRARY_PATH");
 
 	if (!place_libraries(directory, sizeof(directory))) {
-		cli_error("cannot find our libibverbs.so.1; looked in %s. In a checkout ./quickstart --build makes it.", directory);
+		cli_error("cannot find our libibverbs.so.1; looked in %s. In a checkout ./quickstart --build makes it.",
+			  directory);
 		return false;
 	}
-	int len = before != NULL && before[0] != '\0' ? asprintf(&value, "%s:%s", directory, before) : asprintf(&value, "%s", directory);
+	int len = before != NULL && before[0] != '\0' ? asprintf(&value, "%s:%s", directory, before)
+						      : asprintf(&value, "%s", directory);
 	bool done = len >= 0 && setenv("LD_LIBRARY_PATH", value, 1) == 0;
 
 	if (len >= 0)

@@ -19,12 +19,30 @@ static bool has_colour(void)
 	return known != 0;
 }
 
-const char *print_bold(void) { return has_colour() ? "\033[1m" : ""; }
-const char *print_dim(void) { return has_colour() ? "\033[2m" : ""; }
-const char *print_green(void) { return has_colour() ? "\033[32m" : ""; }
-const char *print_red(void) { return has_colour() ? "\033[31m" : ""; }
-const char *print_yellow(void) { return has_colour() ? "\033[33m" : ""; }
-const char *print_plain(void) { return has_colour() ? "\033[0m" : ""; }
+const char *print_bold(void)
+{
+	return has_colour() ? "\033[1m" : "";
+}
+const char *print_dim(void)
+{
+	return has_colour() ? "\033[2m" : "";
+}
+const char *print_green(void)
+{
+	return has_colour() ? "\033[32m" : "";
+}
+const char *print_red(void)
+{
+	return has_colour() ? "\033[31m" : "";
+}
+const char *print_yellow(void)
+{
+	return has_colour() ? "\033[33m" : "";
+}
+const char *print_plain(void)
+{
+	return has_colour() ? "\033[0m" : "";
+}
 
 struct cell {
 	char *text;
@@ -100,7 +118,7 @@ void print_table_cell(struct print_table *table, const char *colour, const char 
 		table->out_of_memory = true;
 		return;
 	}
-	row->cells[row->used++] = (struct cell){ text, colour };
+	row->cells[row->used++] = (struct cell){text, colour};
 }
 
 /* Columns on the screen: bytes that do not continue a UTF-8 sequence. */
@@ -136,12 +154,14 @@ void print_table_out(const struct print_table *table)
 			if (width_of(table->rows[i].cells[c].text) > width[c])
 				width[c] = width_of(table->rows[i].cells[c].text);
 	for (unsigned c = 0; c < table->column_count; c++)
-		print_cell(table->columns[c].title, print_bold(), width[c], table->columns[c].align, c + 1 == table->column_count);
+		print_cell(table->columns[c].title, print_bold(), width[c], table->columns[c].align,
+			   c + 1 == table->column_count);
 	for (size_t i = 0; i < table->count; i++) {
 		const struct row *row = &table->rows[i];
 
 		for (unsigned c = 0; c < row->used; c++)
-			print_cell(row->cells[c].text, row->cells[c].colour, width[c], table->columns[c].align, c + 1 == row->used);
+			print_cell(row->cells[c].text, row->cells[c].colour, width[c], table->columns[c].align,
+				   c + 1 == row->used);
 		if (row->used == 0)
 			fputc('\n', stdout);
 	}

@@ -15,7 +15,7 @@
 enum { STATUS_NOT_EXECUTABLE = 126, STATUS_NOT_FOUND = 127 }; /* as shells have it */
 
 static const char run_help[] =
-	"Puts our libraries before the system's (LD_LIBRARY_PATH) and executes the program. The program is not changed, traced or wrapped.\n"
+	"Puts our libraries before the system's (LD_LIBRARY_PATH) and executes the program; it is not changed or traced.\n"
 	"\n"
 	"    --device GLOB     show the program only devices whose name matches, e.g. sv_lo or 'sv_eth*'\n"
 	"    --local=shm       packets between processes of this host go through shared memory (the default)\n"
@@ -40,15 +40,18 @@ static void warn_if_setuid(const char *path)
 	struct stat st;
 
 	if (stat(path, &st) == 0 && (st.st_mode & (S_ISUID | S_ISGID)) != 0 && geteuid() != 0)
-		fprintf(stderr, "softverbs: %s is set-user-ID or set-group-ID: the loader will ignore our libraries. A copy without that bit works.\n",
+		fprintf(stderr,
+			"softverbs: %s is set-user-ID or set-group-ID: the loader ignores our libraries. A copy without that bit works.\n",
 			path);
 }
 
 static int run_run(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{ "device", required_argument, NULL, 'd' }, { "local", required_argument, NULL, 'l' },
-		{ "debug", no_argument, NULL, 'D' }, { 0 },
+		{"device", required_argument, NULL, 'd'},
+		{"local", required_argument, NULL, 'l'},
+		{"debug", no_argument, NULL, 'D'},
+		{0},
 	};
 	char path[PATH_MAX];
 	int option;
@@ -59,7 +62,10 @@ static int run_run(int argc, char **argv)
 		switch (option) {
 		case 'd':
 			if (!glob_is_plain(optarg))
-				return cli_usage_error(&cli_run, "'%s' is no pattern for device names such as sv_lo; 'softverbs devices' lists them", optarg);
+				return cli_usage_error(
+					&cli_run,
+					"'%s' is no pattern for device names such as sv_lo; 'softverbs devices' lists them",
+					optarg);
 			if (setenv("SOFTVERBS_DEVICE", optarg, 1) != 0)
 				return cli_error("out of memory");
 			break;
@@ -76,7 +82,8 @@ static int run_run(int argc, char **argv)
 		case ':':
 			return cli_usage_error(&cli_run, "%s needs a value", argv[optind - 1]);
 		default:
-			return cli_usage_error(&cli_run, "unknown option '%s'; options of the program go after its name", argv[optind - 1]);
+			return cli_usage_error(&cli_run, "unknown option '%s'; options of the program go after its name",
+					       argv[optind - 1]);
 		}
 	}
 	if (optind >= argc)
@@ -89,8 +96,11 @@ static int run_run(int argc, char **argv)
 			cli_error("%s is not an executable file", command[0]);
 			return STATUS_NOT_EXECUTABLE;
 		}
-		cli_error("there is no program '%s'%s", command[0], strchr(command[0], '/') != NULL ? "" :
-			  " in PATH. The ib_* programs come with the package perftest, ibv_* with ibverbs-utils, rping with rdmacm-utils");
+		cli_error(
+			"there is no program '%s'%s", command[0],
+			strchr(command[0], '/') != NULL
+				? ""
+				: " in PATH. The package perftest has ib_*, ibverbs-utils has ibv_*, rdmacm-utils has rping");
 		return STATUS_NOT_FOUND;
 	}
 	warn_if_setuid(path);

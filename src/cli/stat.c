@@ -35,14 +35,14 @@ struct options {
 
 static const char *state_text(uint32_t state) /* the numbers of enum ibv_qp_state */
 {
-	static const char *const texts[] = { "RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR" };
+	static const char *const texts[] = {"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"};
 
 	return state < sizeof(texts) / sizeof(texts[0]) ? texts[state] : "?";
 }
 
 static const char *link_text(uint32_t kind) /* the numbers of enum link_kind */
 {
-	static const char *const texts[] = { "-", "shm", "udp" };
+	static const char *const texts[] = {"-", "shm", "udp"};
 
 	return kind < sizeof(texts) / sizeof(texts[0]) ? texts[kind] : "?";
 }
@@ -55,7 +55,7 @@ static bool is_wanted(const struct options *options, const char *name, uint64_t 
 /* The group whose names are those of the QPs' counters. */
 static bool qp_names(const struct export_reader *reader, struct export_group_view *out)
 {
-	for (uint32_t i = 0; ; i++) {
+	for (uint32_t i = 0;; i++) {
 		int err = export_reader_group(reader, i, out);
 
 		if (err == BASE_ERR_NOENT)
@@ -82,7 +82,8 @@ static json_t *groups_json(const struct export_reader *reader, const struct opti
 			if (export_reader_counter(reader, &group, c, name, &value) == BASE_OK &&
 			    (options->glob == NULL || fnmatch(options->glob, name, 0) == 0))
 				json_object_set_new(counters, name, json_integer((json_int_t)value));
-		json_array_append_new(groups, json_pack("{s:s, s:s, s:o}", "kind", group.kind, "instance", group.instance, "counters", counters));
+		json_array_append_new(groups, json_pack("{s:s, s:s, s:o}", "kind", group.kind, "instance", group.instance,
+							"counters", counters));
 	}
 	return groups;
 }
@@ -102,18 +103,21 @@ static json_t *qps_json(const struct export_reader *reader)
 		for (uint32_t c = 0; named && c < names.count && c < EXPORT_QP_COUNTERS; c++)
 			if (export_reader_counter(reader, &names, c, name, &unused) == BASE_OK)
 				json_object_set_new(counters, name, json_integer((json_int_t)qp.counters[c]));
-		json_array_append_new(qps, json_pack("{s:I, s:I, s:I, s:s, s:s, s:I, s:I, s:I, s:o}", "qpn", (json_int_t)qp.qpn, "dest_qpn",
-						     (json_int_t)qp.dest_qpn, "type", (json_int_t)qp.type, "state", state_text(qp.state), "link",
-						     link_text(qp.link_kind), "mtu", (json_int_t)qp.mtu, "rq_psn", (json_int_t)qp.rq_psn, "sq_psn",
-						     (json_int_t)qp.sq_psn, "counters", counters));
+		json_array_append_new(
+			qps, json_pack("{s:I, s:I, s:I, s:s, s:s, s:I, s:I, s:I, s:o}", "qpn", (json_int_t)qp.qpn, "dest_qpn",
+				       (json_int_t)qp.dest_qpn, "type", (json_int_t)qp.type, "state", state_text(qp.state),
+				       "link", link_text(qp.link_kind), "mtu", (json_int_t)qp.mtu, "rq_psn",
+				       (json_int_t)qp.rq_psn, "sq_psn", (json_int_t)qp.sq_psn, "counters", counters));
 	}
 	return qps;
 }
 
-static json_t *client_json(const struct ipc_stat_client *client, const struct export_reader *reader, const struct options *options)
+static json_t *client_json(const struct ipc_stat_client *client, const struct export_reader *reader,
+			   const struct options *options)
 {
-	json_t *out = json_pack("{s:i, s:I, s:s, s:b, s:I}", "slot", (int)client->slot, "pid", (json_int_t)client->pid, "command", client->command,
-				"connected", client->connected, "pairs", (json_int_t)client->pairs);
+	json_t *out =
+		json_pack("{s:i, s:I, s:s, s:b, s:I}", "slot", (int)client->slot, "pid", (json_int_t)client->pid, "command",
+			  client->command, "connected", client->connected, "pairs", (json_int_t)client->pairs);
 	uint32_t regions;
 	uint64_t bytes;
 
@@ -150,7 +154,8 @@ static void client_line(struct print_table *table, const struct ipc_stat_client 
 		print_table_cell(table, NULL, "-");
 	}
 	print_table_cell(table, NULL, "%u", client->pairs);
-	print_table_cell(table, client->connected ? NULL : print_yellow(), "%s", client->connected ? "" : "not back since the broker was restarted");
+	print_table_cell(table, client->connected ? NULL : print_yellow(), "%s",
+			 client->connected ? "" : "not back since the broker was restarted");
 }
 
 static void counter_lines(struct print_table *table, const struct ipc_stat_client *client, const struct export_reader *reader,
@@ -165,12 +170,14 @@ static void counter_lines(struct print_table *table, const struct ipc_stat_clien
 		if (err != BASE_OK || strcmp(group.kind, "qp") == 0)
 			continue;
 		for (uint32_t c = 0; c < group.count; c++) {
-			if (export_reader_counter(reader, &group, c, name, &value) != BASE_OK || !is_wanted(options, name, value))
+			if (export_reader_counter(reader, &group, c, name, &value) != BASE_OK ||
+			    !is_wanted(options, name, value))
 				continue;
 			print_table_row(table);
 			print_table_cell(table, NULL, "%u", client->pid);
 			print_table_cell(table, NULL, "%s", client->command);
-			print_table_cell(table, NULL, "%s%s%s", group.kind, group.instance[0] != '\0' ? " " : "", group.instance);
+			print_table_cell(table, NULL, "%s%s%s", group.kind, group.instance[0] != '\0' ? " " : "",
+					 group.instance);
 			print_table_cell(table, NULL, "%s", name);
 			print_table_cell(table, NULL, "%llu", (unsigned long long)value);
 		}
@@ -191,9 +198,10 @@ static void qp_lines(struct print_table *table, const struct ipc_stat_client *cl
 		size_t used = 0;
 
 		for (uint32_t c = 0; named && c < names.count && c < EXPORT_QP_COUNTERS && used < sizeof(counters); c++)
-			if (export_reader_counter(reader, &names, c, name, &unused) == BASE_OK && is_wanted(options, name, qp.counters[c])) {
-				int more = snprintf(counters + used, sizeof(counters) - used, "%s%s %llu", used > 0 ? ", " : "", name,
-						    (unsigned long long)qp.counters[c]);
+			if (export_reader_counter(reader, &names, c, name, &unused) == BASE_OK &&
+			    is_wanted(options, name, qp.counters[c])) {
+				int more = snprintf(counters + used, sizeof(counters) - used, "%s%s %llu",
+						    used > 0 ? ", " : "", name, (unsigned long long)qp.counters[c]);
 				used += more > 0 ? (size_t)more : 0;
 			}
 		print_table_row(table);
@@ -210,16 +218,17 @@ static void qp_lines(struct print_table *table, const struct ipc_stat_client *cl
 }
 
 static const struct print_column client_columns[] = {
-	{ "SLOT", PRINT_RIGHT }, { "PID", PRINT_RIGHT }, { "PROGRAM", PRINT_LEFT }, { "QPS", PRINT_RIGHT }, { "MRS", PRINT_RIGHT },
-	{ "MIB", PRINT_RIGHT }, { "PEERS", PRINT_RIGHT }, { "", PRINT_LEFT }, { NULL, PRINT_LEFT },
+	{"SLOT", PRINT_RIGHT}, {"PID", PRINT_RIGHT},   {"PROGRAM", PRINT_LEFT}, {"QPS", PRINT_RIGHT}, {"MRS", PRINT_RIGHT},
+	{"MIB", PRINT_RIGHT},  {"PEERS", PRINT_RIGHT}, {"", PRINT_LEFT},	{NULL, PRINT_LEFT},
 };
 static const struct print_column counter_columns[] = {
-	{ "PID", PRINT_RIGHT }, { "PROGRAM", PRINT_LEFT }, { "OF", PRINT_LEFT }, { "COUNTER", PRINT_LEFT }, { "VALUE", PRINT_RIGHT },
-	{ NULL, PRINT_LEFT },
+	{"PID", PRINT_RIGHT},	 {"PROGRAM", PRINT_LEFT}, {"OF", PRINT_LEFT},
+	{"COUNTER", PRINT_LEFT}, {"VALUE", PRINT_RIGHT},  {NULL, PRINT_LEFT},
 };
 static const struct print_column qp_columns[] = {
-	{ "PID", PRINT_RIGHT }, { "QPN", PRINT_LEFT }, { "PEER", PRINT_LEFT }, { "STATE", PRINT_LEFT }, { "LINK", PRINT_LEFT },
-	{ "MTU", PRINT_RIGHT }, { "SQ PSN", PRINT_RIGHT }, { "RQ PSN", PRINT_RIGHT }, { "COUNTERS", PRINT_LEFT }, { NULL, PRINT_LEFT },
+	{"PID", PRINT_RIGHT},	  {"QPN", PRINT_LEFT},	{"PEER", PRINT_LEFT},	 {"STATE", PRINT_LEFT},
+	{"LINK", PRINT_LEFT},	  {"MTU", PRINT_RIGHT}, {"SQ PSN", PRINT_RIGHT}, {"RQ PSN", PRINT_RIGHT},
+	{"COUNTERS", PRINT_LEFT}, {NULL, PRINT_LEFT},
 };
 
 struct tables {
@@ -227,7 +236,8 @@ struct tables {
 	json_t *json; /* array; NULL when not wanted */
 };
 
-static void client_add(struct tables *tables, struct observer *observer, const struct ipc_stat_client *client, const struct options *options)
+static void client_add(struct tables *tables, struct observer *observer, const struct ipc_stat_client *client,
+		       const struct options *options)
 {
 	struct export_reader *reader = NULL;
 
@@ -248,22 +258,27 @@ static void client_add(struct tables *tables, struct observer *observer, const s
 
 static int print_json(struct tables *tables, const struct ipc_stat_summary *s)
 {
-	json_t *broker = s == NULL ? json_null() :
-		json_pack("{s:I, s:s, s:b, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:f}", "pid", (json_int_t)s->pid, "version", s->version, "wire", s->wire,
-			  "reason", s->reason, "clients", (json_int_t)s->clients, "observers", (json_int_t)s->observers, "pairs", (json_int_t)s->pairs,
-			  "free_slots", (json_int_t)s->free_slots, "refused_messages", (json_int_t)s->refused_messages, "strays",
-			  (json_int_t)s->strays, "uptime_seconds", (double)s->uptime_ns / 1e9);
+	json_t *broker = s == NULL ? json_null()
+				   : json_pack("{s:I, s:s, s:b, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:f}", "pid",
+					       (json_int_t)s->pid, "version", s->version, "wire", s->wire, "reason",
+					       s->reason, "clients", (json_int_t)s->clients, "observers",
+					       (json_int_t)s->observers, "pairs", (json_int_t)s->pairs, "free_slots",
+					       (json_int_t)s->free_slots, "refused_messages", (json_int_t)s->refused_messages,
+					       "strays", (json_int_t)s->strays, "uptime_seconds", (double)s->uptime_ns / 1e9);
 	json_t *all = json_pack("{s:o, s:O}", "broker", broker, "processes", tables->json);
-	bool ok = all != NULL && json_dumpf(all, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6)) == 0 && putchar('\n') == '\n';
+	bool ok =
+		all != NULL && json_dumpf(all, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6)) == 0 && putchar('\n') == '\n';
 
 	json_decref(all);
 	return ok ? CLI_OK : CLI_FAILED;
 }
 
-static void print_tables(const struct tables *tables, const struct ipc_stat_summary *s, const struct options *options, unsigned clients)
+static void print_tables(const struct tables *tables, const struct ipc_stat_summary *s, const struct options *options,
+			 unsigned clients)
 {
-	printf("Broker %u (%s), up %.0f s, %u of %u slots free. Wire: %s%s\n\n", s->pid, s->version, (double)s->uptime_ns / 1e9, s->free_slots,
-	       s->free_slots + s->clients, s->wire ? "UDP 4791" : "none, ", s->wire ? "" : s->reason);
+	printf("Broker %u (%s), up %.0f s, %u of %u slots free. Wire: %s%s\n\n", s->pid, s->version,
+	       (double)s->uptime_ns / 1e9, s->free_slots, s->free_slots + s->clients, s->wire ? "UDP 4791" : "none, ",
+	       s->wire ? "" : s->reason);
 	if (clients == 0) {
 		printf("No RDMA program of this user runs here.\n");
 		return;
@@ -280,7 +295,7 @@ static void print_tables(const struct tables *tables, const struct ipc_stat_summ
 static int show(const struct options *options)
 {
 	struct observer *observer = NULL;
-	struct tables tables = { .json = options->json ? json_array() : NULL };
+	struct tables tables = {.json = options->json ? json_array() : NULL};
 	struct ipc_stat_client clients[CLIENTS_MAX];
 	struct ipc_stat_summary summary;
 	unsigned count = 0;
@@ -290,11 +305,15 @@ static int show(const struct options *options)
 		if (options->json)
 			status = print_json(&tables, NULL);
 		else
-			status = printf("No broker: no RDMA program of this user runs in this network namespace. Start one: softverbs run -- PROGRAM\n") > 0 ?
-				CLI_OK : CLI_FAILED;
+			status =
+				printf("No RDMA program of this user runs in this network namespace. To start one: softverbs run -- PROGRAM\n") >
+						0
+					? CLI_OK
+					: CLI_FAILED;
 		goto free_tables;
 	}
-	if (err != BASE_OK || observer_summary(observer, &summary) != BASE_OK || observer_clients(observer, clients, CLIENTS_MAX, &count) != BASE_OK)
+	if (err != BASE_OK || observer_summary(observer, &summary) != BASE_OK ||
+	    observer_clients(observer, clients, CLIENTS_MAX, &count) != BASE_OK)
 		goto free_tables;
 	tables.clients = print_table_create(client_columns);
 	tables.counters = print_table_create(counter_columns);
@@ -321,7 +340,10 @@ free_tables:
 static int stat_run(int argc, char **argv)
 {
 	static const struct option long_options[] = {
-		{ "all", no_argument, NULL, 'a' }, { "qps", no_argument, NULL, 'q' }, { "json", no_argument, NULL, 'j' }, { 0 },
+		{"all", no_argument, NULL, 'a'},
+		{"qps", no_argument, NULL, 'q'},
+		{"json", no_argument, NULL, 'j'},
+		{0},
 	};
 	struct options options = {0};
 	int option;

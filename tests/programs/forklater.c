@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Preloaded into an unmodified program: on SIGUSR2 a thread of its own forks, and the child does nothing but hold every descriptor that it
- * inherited. FORKLATER_PID names the file that gets the child's pid. So a program with a live forked child can be killed.
+ * Preloaded into an unmodified program: on SIGUSR2 a thread of its own forks, and the child does nothing but hold every
+ * descriptor that it inherited. FORKLATER_PID names the file that gets the child's pid. So a program with a live forked
+ * child can be killed.
  */
 #include <pthread.h>
 #include <signal.h>

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Where the programs run: an ordinary user, a network namespace of our own if we may make one, and processes that never outlive a row."""
+"""Where the programs run: an ordinary user, a network namespace of our own if we may make one, and processes that never
+outlive a row."""
 import ctypes
 import os
 import pwd
@@ -43,7 +44,8 @@ class Process:
         self.argv, self.world = argv, world
         self.output = tempfile.TemporaryFile('w+b')
         who = {} if as_root or world.uid is None else {'user': world.uid, 'group': world.gid, 'extra_groups': []}
-        self.popen = subprocess.Popen(argv, env=env, cwd=cwd, stdin=subprocess.DEVNULL, stdout=self.output, stderr=subprocess.STDOUT,
+        self.popen = subprocess.Popen(argv, env=env, cwd=cwd, stdin=subprocess.DEVNULL, stdout=self.output,
+                                      stderr=subprocess.STDOUT,
                                       start_new_session=True, **who)
         self.pid = self.popen.pid
         world.processes.append(self)
@@ -108,7 +110,7 @@ class World:
         os.chmod(self.work, 0o777)
 
     def _make_namespace(self):
-        """Our own lo and a pair of veth with IPv4 and IPv6 addresses: port 4791 is free, and no other test of this user is in the way."""
+        """Our own lo and a pair of veth with IPv4 and IPv6 addresses: port 4791 is free, no other test is in the way."""
         if ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWNET) != 0:
             return
         self.own_namespace = True
@@ -119,7 +121,7 @@ class World:
 
     def _make_readable(self):
         """The user may not look into the checkout (in /root, say): then run from a copy."""
-        probe = f'test -x {self.product}/softverbs && test -r {self.product}/lib/libibverbs.so.1 && test -x {self.product}/lib/softverbsd'
+        probe = f'cd {self.product} && test -x softverbs && test -r lib/libibverbs.so.1 && test -x lib/softverbsd'
         if subprocess.run(['sh', '-c', probe], user=self.uid, group=self.gid, extra_groups=[]).returncode == 0:
             return
         self.copy = tempfile.mkdtemp()

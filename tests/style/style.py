@@ -19,13 +19,15 @@ FILE_LINES, LINE_COLUMNS, README_LINES = 800, 130, 60
 TAB = 4
 
 # Where the types of the public interface may be named; broker and process speak the kernel's rdma_ucm_* commands.
-EDGES = ('src/verbs/', 'src/rdmacm/', 'src/efadv/', 'src/stubs/', 'src/rsocket/', 'src/cli/', 'lib/', 'tests/', 'sim/', 'fuzz/')
+EDGES = ('src/verbs/', 'src/rdmacm/', 'src/efadv/', 'src/stubs/', 'src/rsocket/', 'src/cli/', 'lib/', 'tests/', 'sim/',
+         'fuzz/')
 UCM_SPEAKERS = ('src/broker/', 'src/process/', 'src/cm/')
 # What a sans-IO folder may not call.
 PURE = ('src/transport/', 'src/cm/', 'src/subnet/')
-IMPURE_CALLS = re.compile(r'\b(malloc|calloc|realloc|free|strdup|clock_gettime|gettimeofday|time|nanosleep|usleep|sleep|getrandom|rand|'
-                          r'socket|sendmsg|recvmsg|sendto|recvfrom|read|write|poll|epoll_\w+|eventfd|mmap|pthread_\w+|thrd_\w+|mtx_\w+|'
-                          r'printf|fprintf|puts|base_log|base_error|base_warn|base_explain|base_clock_now|base_random_bytes)\s*\(')
+IMPURE_CALLS = re.compile(
+    r'\b(malloc|calloc|realloc|free|strdup|clock_gettime|gettimeofday|time|nanosleep|usleep|sleep|getrandom|rand|socket|'
+    r'sendmsg|recvmsg|sendto|recvfrom|read|write|poll|epoll_\w+|eventfd|mmap|pthread_\w+|thrd_\w+|mtx_\w+|printf|fprintf|'
+    r'puts|base_log|base_error|base_warn|base_explain|base_clock_now|base_random_bytes)\s*\(')
 MARKERS = re.compile(r'\b(' + '|'.join(('TO' 'DO', 'FIX' 'ME', 'X' 'XX', 'HA' 'CK')) + r')\b')
 MACHINE = re.compile(r'(?<![\w.-])/(?:work|farm|home|root)/|https?://(?:deb|registry)\.')
 
@@ -49,7 +51,8 @@ def is_c(path):
 
 def is_source(path):
     name = os.path.basename(path)
-    return is_c(path) or path.endswith(('.py', '.sh', '.map', '.S')) or name in ('meson.build', 'meson_options.txt', 'check', 'quickstart') \
+    return is_c(path) or path.endswith(('.py', '.sh', '.map', '.S')) or name in ('meson.build', 'meson_options.txt',
+                                                                                 'check', 'quickstart') \
         or path == '.ci/run' or re.fullmatch(r'man/.*\.[1-8]', path) is not None
 
 
@@ -145,7 +148,8 @@ def rule_text(path, text):
     if is_source(path):
         for number, line in enumerate(lines, 1):
             width = len(line.expandtabs(TAB)) if line.startswith('\t') else len(line)
-            if width > LINE_COLUMNS and not path.endswith(('.map', '.sh')) and os.path.basename(path) not in ('check', 'quickstart'):
+            if width > LINE_COLUMNS and not path.endswith(('.map', '.sh')) and os.path.basename(path) not in ('check',
+                                                                                                              'quickstart'):
                 yield number, f'{width} columns, {LINE_COLUMNS} are the limit'
             if line != line.rstrip():
                 yield number, 'white space at the end of the line'
@@ -174,7 +178,8 @@ def rule_borders(path, text):
     code = code_only(text)
     if path.startswith('src/') and not path.startswith(EDGES):
         for number, m in lines_matching(ABI_NAME, code):
-            if not (m.group(1).startswith('rdma_ucm') and path.startswith(UCM_SPEAKERS)) and not INCLUDE.match(text.split('\n')[number - 1]):
+            if not (m.group(1).startswith('rdma_ucm')
+                    and path.startswith(UCM_SPEAKERS)) and not INCLUDE.match(text.split('\n')[number - 1]):
                 yield number, f'{m.group(1)}: names of the public interface stop at the edge folders'
     if path.startswith(PURE) and not path.endswith('_test.c'):
         for number, m in lines_matching(IMPURE_CALLS, code):
@@ -195,7 +200,8 @@ def check_borders():
 
 def compile_alone(path, text=None):
     """None, or why the header does not compile by itself."""
-    command = [os.environ.get('CC', 'cc'), '-std=gnu11', '-D_GNU_SOURCE', '-Wall', '-Werror', '-fsyntax-only', '-I' + os.path.join(TOP, 'src'),
+    command = [os.environ.get('CC', 'cc'), '-std=gnu11', '-D_GNU_SOURCE', '-Wall', '-Werror', '-fsyntax-only',
+               '-I' + os.path.join(TOP, 'src'),
                '-x', 'c', '-']
     source = text if text is not None else f'#include "{os.path.join(TOP, path)}"\n'
     done = subprocess.run(command, input=source, capture_output=True, text=True)
@@ -225,7 +231,8 @@ def check_man():
     if not pages:
         yield 'man', 1, 'no manual pages'
     for path in pages:
-        done = subprocess.run(['mandoc', '-T', 'lint', '-W', 'warning', os.path.join(TOP, path)], capture_output=True, text=True)
+        done = subprocess.run(['mandoc', '-T', 'lint', '-W', 'warning', os.path.join(TOP, path)], capture_output=True,
+                              text=True)
         for line in (done.stdout + done.stderr).strip().split('\n'):
             if line:
                 yield path, int((re.search(r':(\d+):', line) or [0, 1])[1]), line.split(': ', 1)[-1]
@@ -284,9 +291,8 @@ def self_test():
         ('malloc in a transport test', borders('src/transport/x_test.c', 'p = malloc(4);\n'), False),
         ('malloc elsewhere', borders('src/hca/x.c', 'p = malloc(4);\n'), False),
         ('sprintf', borders('src/hca/x.c', 'sprintf(p, "x");\n'), True),
-        ('lone header', [compile_alone('', '#include <stdint.h>\nuint8_t f(void);\n')] if
-         compile_alone('', '#include <stdint.h>\nuint8_t f(void);\n') else [], False),
-        ('header that leans on others', [compile_alone('', 'uint8_t f(void);\n')] if compile_alone('', 'uint8_t f(void);\n') else [], True),
+        ('lone header', compile_alone('', '#include <stdint.h>\nuint8_t f(void);\n'), False),
+        ('header that leans on others', compile_alone('', 'uint8_t f(void);\n'), True),
         ('readme', list(rule_readme('# x\ny\n')), False),
         ('long readme', list(rule_readme('# x\n' * 99)), True),
         ('readme without title', list(rule_readme('x\n')), True),
@@ -297,7 +303,8 @@ def self_test():
 
 
 def main():
-    checks = {'layers': check_layers, 'text': check_text, 'borders': check_borders, 'headers': check_headers, 'man': check_man,
+    checks = {'layers': check_layers, 'text': check_text, 'borders': check_borders, 'headers': check_headers,
+              'man': check_man,
               'readme': check_readme, 'self': self_test}
     if len(sys.argv) != 2 or sys.argv[1] not in checks:
         sys.exit(__doc__)

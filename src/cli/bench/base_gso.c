@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What UDP can carry when it carries what RoCE must: bursts with UDP_SEGMENT, every packet with a header of 12 bytes, payload copied out of the
- * user's memory, a CRC over it all; a receiver with UDP_GRO in another process that checks each CRC and copies the payload to its place. An ACK
- * datagram for each burst and a window of a few bursts stand for the transport. 1 MiB of memory on both sides, as in ib_write_bw -s 1048576.
+ * What UDP can carry when it carries what RoCE must: bursts with UDP_SEGMENT, every packet with a header of 12 bytes,
+ * payload copied out of the user's memory, a CRC over it all; a receiver with UDP_GRO in another process that checks
+ * each CRC and copies the payload to its place. An ACK datagram for each burst and a window of a few bursts stand for
+ * the transport. 1 MiB of memory on both sides, as in ib_write_bw -s 1048576.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -25,15 +26,15 @@
 #define UDP_GRO 104
 #endif
 
-#define GSO_HEADER 12u
-#define GSO_TRAILER 4u
+#define GSO_HEADER	 12u
+#define GSO_TRAILER	 4u
 #define GSO_DATAGRAM_MAX 65000u
 #define GSO_SEGMENTS_MAX 64u
-#define GSO_WINDOW 6u /* bursts in flight */
-#define GSO_MEMORY BENCH_MIB
+#define GSO_WINDOW	 6u /* bursts in flight */
+#define GSO_MEMORY	 BENCH_MIB
 
 struct pair {
-	int fd[2];        /* sender's, receiver's */
+	int fd[2]; /* sender's, receiver's */
 	uint16_t port[2];
 	size_t mtu;
 };
@@ -72,9 +73,13 @@ static bool receiver(void *context)
 		return measure_failed("UDP_GRO");
 	memset(memory, 0, GSO_MEMORY);
 	while (true) {
-		union { struct cmsghdr align; char bytes[CMSG_SPACE(sizeof(int))]; } control;
-		struct iovec iov = { buffer, sizeof(buffer) };
-		struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control) };
+		union {
+			struct cmsghdr align;
+			char bytes[CMSG_SPACE(sizeof(int))];
+		} control;
+		struct iovec iov = {buffer, sizeof(buffer)};
+		struct msghdr msg = {
+			.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
 		ssize_t got = recvmsg(p->fd[1], &msg, 0);
 		size_t segment = got > 0 ? (size_t)got : 0;
 
@@ -118,11 +123,19 @@ static bool send_burst(const struct pair *p, const unsigned char *memory, uint32
 		memcpy(at + GSO_HEADER + p->mtu, &crc, sizeof(crc));
 		*offset = (uint32_t)((*offset + p->mtu) % GSO_MEMORY);
 	}
-	struct sockaddr_in to = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons(p->port[1]) };
-	union { struct cmsghdr align; char bytes[CMSG_SPACE(sizeof(uint16_t))]; } control = {0};
-	struct iovec iov = { buffer, len };
-	struct msghdr msg = { .msg_name = &to, .msg_namelen = sizeof(to), .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
-			      .msg_controllen = sizeof(control) };
+	struct sockaddr_in to = {
+		.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons(p->port[1])};
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(sizeof(uint16_t))];
+	} control = {0};
+	struct iovec iov = {buffer, len};
+	struct msghdr msg = {.msg_name = &to,
+			     .msg_namelen = sizeof(to),
+			     .msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = &control,
+			     .msg_controllen = sizeof(control)};
 	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
 	uint16_t size = (uint16_t)packet;
 
@@ -138,7 +151,8 @@ static bool send_burst(const struct pair *p, const unsigned char *memory, uint32
 static bool send_stream(const struct pair *p, double *out)
 {
 	size_t packet = GSO_HEADER + p->mtu + GSO_TRAILER;
-	unsigned burst = GSO_DATAGRAM_MAX / packet < GSO_SEGMENTS_MAX ? (unsigned)(GSO_DATAGRAM_MAX / packet) : GSO_SEGMENTS_MAX;
+	unsigned burst =
+		GSO_DATAGRAM_MAX / packet < GSO_SEGMENTS_MAX ? (unsigned)(GSO_DATAGRAM_MAX / packet) : GSO_SEGMENTS_MAX;
 	unsigned char *memory = aligned_alloc(4096, GSO_MEMORY), acked[16];
 	uint64_t began = base_clock_now(), now = began, arrived = 0, in_flight = 0;
 	uint32_t offset = 0;
@@ -176,7 +190,7 @@ fail:
 
 bool bench_base_gso(size_t mtu, double *out)
 {
-	struct pair p = { .fd = { -1, -1 }, .mtu = mtu };
+	struct pair p = {.fd = {-1, -1}, .mtu = mtu};
 	int room = 4 << 20;
 	bool ok = false;
 

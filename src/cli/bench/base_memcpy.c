@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The ceiling of anything that moves bytes once: memcpy from one buffer to another of the same size, over and over, as ib_write_bw does. */
+/*
+ * The ceiling of anything that moves bytes once: memcpy from one buffer to another of the same size, over and over, as
+ * ib_write_bw does.
+ */
 #include <stdlib.h>
 #include <string.h>
 

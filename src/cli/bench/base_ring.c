@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The least that a reliable exchange in shared memory can cost: two processes, a single-producer ring each way, both spinning. A message is a
- * record with a header of 64 bytes and 8 bytes of payload; who takes one copies header and payload out, puts an ACK record into the other ring,
- * and then its own message, as ib_send_lat makes a transport do.
+ * The least that a reliable exchange in shared memory can cost: two processes, a single-producer ring each way, both
+ * spinning. A message is a record with a header of 64 bytes and 8 bytes of payload; who takes one copies header and
+ * payload out, puts an ACK record into the other ring, and then its own message, as ib_send_lat makes a transport do.
  */
 #include <sched.h>
 #include <stdatomic.h>
@@ -14,7 +14,7 @@
 #include "cli/bench/measure.h"
 
 #define RING_RECORDS 1024u
-#define RING_HEADER 64u
+#define RING_HEADER  64u
 #define RING_PAYLOAD 8u
 
 enum record_kind { RECORD_MESSAGE = 1, RECORD_ACK = 2 };
@@ -81,7 +81,7 @@ static bool take_message(struct end *end)
 
 static bool answer(void *context)
 {
-	struct end end = { .shared = context };
+	struct end end = {.shared = context};
 
 	end.out = &end.shared->ring[1];
 	end.in = &end.shared->ring[0];
@@ -101,7 +101,7 @@ bool bench_base_ring(size_t unused, double *out)
 	pid_t child = measure_fork(answer, shared);
 	if (child < 0)
 		goto free_memory;
-	struct end end = { .shared = shared, .out = &shared->ring[0], .in = &shared->ring[1] };
+	struct end end = {.shared = shared, .out = &shared->ring[0], .in = &shared->ring[1]};
 
 	for (uint32_t i = 0; i < MEASURE_WARM_UP + MEASURE_ROUNDS; i++) {
 		uint64_t began = base_clock_now();

@@ -62,12 +62,12 @@ static bool receive(int fd, size_t bytes, double *out)
 
 bool bench_base_tcp(size_t bytes, double *out)
 {
-	struct stream s = { .name = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) }, .bytes = bytes };
+	struct stream s = {.name = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)}, .bytes = bytes};
 	socklen_t len = sizeof(s.name);
 
 	s.listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (s.listener < 0 || bind(s.listener, (struct sockaddr *)&s.name, sizeof(s.name)) != 0 || listen(s.listener, 1) != 0 ||
-	    getsockname(s.listener, (struct sockaddr *)&s.name, &len) != 0) {
+	if (s.listener < 0 || bind(s.listener, (struct sockaddr *)&s.name, sizeof(s.name)) != 0 ||
+	    listen(s.listener, 1) != 0 || getsockname(s.listener, (struct sockaddr *)&s.name, &len) != 0) {
 		if (s.listener >= 0)
 			close(s.listener);
 		return measure_failed("TCP listen");

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The least that a reliable exchange over UDP can cost when nobody sleeps: two processes spin on non-blocking sockets; who gets a message sends an
- * ACK datagram and then its own message. A message is 28 bytes: header, 8 bytes of payload, CRC's place.
+ * The least that a reliable exchange over UDP can cost when nobody sleeps: two processes spin on non-blocking sockets;
+ * who gets a message sends an ACK datagram and then its own message. A message is 28 bytes: header, 8 bytes of payload,
+ * CRC's place.
  */
 #include <errno.h>
 #include <sched.h>
@@ -14,8 +15,8 @@
 #include "cli/bench/bench.h"
 #include "cli/bench/measure.h"
 
-#define BUSY_MESSAGE 28u
-#define BUSY_ACK 20u
+#define BUSY_MESSAGE  28u
+#define BUSY_ACK      20u
 #define BUSY_PATIENCE (2 * BASE_SEC)
 
 struct end {
@@ -66,7 +67,7 @@ bool bench_base_udp_busy(size_t unused, double *out)
 {
 	unsigned char message[BUSY_MESSAGE] = {0};
 	uint64_t *rounds = calloc(MEASURE_ROUNDS, sizeof(*rounds));
-	struct end ours = { .fd = -1 }, theirs = { .fd = -1 };
+	struct end ours = {.fd = -1}, theirs = {.fd = -1};
 	bool ok = false;
 
 	if (rounds == NULL)

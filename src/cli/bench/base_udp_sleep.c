@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What ib_write_lat asks of UDP: the application spins on its memory and makes no call that could receive, so a second thread must sleep in
- * epoll, be woken by the datagram, and store the payload. Two processes of two threads each; the spinning one sends the answer.
+ * What ib_write_lat asks of UDP: the application spins on its memory and makes no call that could receive, so a second
+ * thread must sleep in epoll, be woken by the datagram, and store the payload. Two processes of two threads each; the
+ * spinning one sends the answer.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -17,10 +18,10 @@
 #include "cli/bench/bench.h"
 #include "cli/bench/measure.h"
 
-#define SLEEP_MESSAGE 44u /* BTH, RETH, 8 bytes, CRC */
-#define SLEEP_ROUNDS (MEASURE_ROUNDS / 4)
+#define SLEEP_MESSAGE  44u /* BTH, RETH, 8 bytes, CRC */
+#define SLEEP_ROUNDS   (MEASURE_ROUNDS / 4)
 #define SLEEP_PATIENCE (2 * BASE_SEC)
-#define SLEEP_OVER UINT64_MAX
+#define SLEEP_OVER     UINT64_MAX
 
 struct end {
 	int fd;
@@ -32,7 +33,7 @@ static void *receiver(void *context)
 {
 	struct end *end = context;
 	int epoll = epoll_create1(EPOLL_CLOEXEC);
-	struct epoll_event event = { .events = EPOLLIN };
+	struct epoll_event event = {.events = EPOLLIN};
 	unsigned char packet[128];
 	uint64_t number = 0;
 
@@ -59,7 +60,7 @@ static bool spin(struct end *end, uint64_t number)
 {
 	uint64_t until = 0;
 
-	for (unsigned spins = 1; ; spins++) {
+	for (unsigned spins = 1;; spins++) {
 		uint64_t seen = atomic_load_explicit(&end->memory, memory_order_acquire);
 
 		if (seen == SLEEP_OVER)
@@ -107,7 +108,7 @@ bool bench_base_udp_sleep(size_t unused, double *out)
 
 	if (rounds == NULL)
 		return measure_failed("memory");
-	ours = (struct end){ .fd = measure_udp_socket(&theirs.peer) };
+	ours = (struct end){.fd = measure_udp_socket(&theirs.peer)};
 	theirs.fd = measure_udp_socket(&ours.peer);
 	atomic_store(&theirs.memory, 0);
 	if (ours.fd < 0 || theirs.fd < 0)

@@ -18,8 +18,8 @@
 #include "cli/print.h"
 
 static const char bench_help[] =
-	"Measures what this machine can do (bases), then what Debian's perftest programs see over softverbs (figures), in rounds, and prints the\n"
-	"medians side by side with their ratio and its goal. Takes about three minutes; a busy machine shows in the numbers.\n"
+	"Measures what this machine can do (bases), then what Debian's perftest programs see over softverbs (figures), in\n"
+	"rounds, and prints the medians side by side with their ratio and its goal. Takes about three minutes.\n"
 	"\n"
 	"    --runs N        rounds, of which the median is taken (5)\n"
 	"    --device NAME   the device for the figures (sv_lo)\n"
@@ -45,52 +45,61 @@ struct bench_row {
 };
 
 static const struct bench_row rows[] = {
-	{ "memcpy-64k", "memcpy, 64 KiB", BENCH_MIBS, bench_base_memcpy, 64 * BENCH_KIB, {0} },
-	{ "memcpy-1m", "memcpy, 1 MiB", BENCH_MIBS, bench_base_memcpy, BENCH_MIB, {0} },
-	{ "tcp", "one TCP stream, 1 MiB", BENCH_MIBS, bench_base_tcp, BENCH_MIB, {0} },
-	{ "ring", "bare ring exchange", BENCH_USEC, bench_base_ring, 0, {0} },
-	{ "udp-gso-4096", "bare UDP GSO/GRO pair, 4096", BENCH_MIBS, bench_base_gso, 4096, {0} },
-	{ "udp-gso-1024", "bare UDP GSO/GRO pair, 1024", BENCH_MIBS, bench_base_gso, 1024, {0} },
-	{ "udp-busy", "bare busy UDP exchange", BENCH_USEC, bench_base_udp_busy, 0, {0} },
-	{ "udp-sleep", "bare UDP, sleeping receiver", BENCH_USEC, bench_base_udp_sleep, 0, {0} },
+	{"memcpy-64k", "memcpy, 64 KiB", BENCH_MIBS, bench_base_memcpy, 64 * BENCH_KIB, {0}},
+	{"memcpy-1m", "memcpy, 1 MiB", BENCH_MIBS, bench_base_memcpy, BENCH_MIB, {0}},
+	{"tcp", "one TCP stream, 1 MiB", BENCH_MIBS, bench_base_tcp, BENCH_MIB, {0}},
+	{"ring", "bare ring exchange", BENCH_USEC, bench_base_ring, 0, {0}},
+	{"udp-gso-4096", "bare UDP GSO/GRO pair, 4096", BENCH_MIBS, bench_base_gso, 4096, {0}},
+	{"udp-gso-1024", "bare UDP GSO/GRO pair, 1024", BENCH_MIBS, bench_base_gso, 1024, {0}},
+	{"udp-busy", "bare busy UDP exchange", BENCH_USEC, bench_base_udp_busy, 0, {0}},
+	{"udp-sleep", "bare UDP, sleeping receiver", BENCH_USEC, bench_base_udp_sleep, 0, {0}},
+/* clang-format off */
+#define BW(key, text, program, size, iterations, mtu, wire) \
+	{ key, text, BENCH_MIBS, NULL, 0, { program, size, iterations, mtu, BENCH_MIBS, wire } }
+#define LAT(key, text, program, iterations, wire) \
+	{ key, text, BENCH_USEC, NULL, 0, { program, "8", iterations, NULL, BENCH_USEC, wire } }
 #define FIGURES(link, wire, many, few, lat) \
-	{ link "-write-64k", link " ib_write_bw 64 KiB, MTU 4096", BENCH_MIBS, NULL, 0, { "ib_write_bw", "65536", many, "4096", BENCH_MIBS, wire } }, \
-	{ link "-write-1m", link " ib_write_bw 1 MiB, MTU 4096", BENCH_MIBS, NULL, 0, { "ib_write_bw", "1048576", few, "4096", BENCH_MIBS, wire } }, \
-	{ link "-write-1m-mtu1024", link " ib_write_bw 1 MiB, MTU 1024", BENCH_MIBS, NULL, 0, \
-	  { "ib_write_bw", "1048576", few, "1024", BENCH_MIBS, wire } }, \
-	{ link "-send-64k", link " ib_send_bw 64 KiB", BENCH_MIBS, NULL, 0, { "ib_send_bw", "65536", many, "4096", BENCH_MIBS, wire } }, \
-	{ link "-send-1m", link " ib_send_bw 1 MiB", BENCH_MIBS, NULL, 0, { "ib_send_bw", "1048576", few, "4096", BENCH_MIBS, wire } }, \
-	{ link "-send-lat", link " ib_send_lat 8 B", BENCH_USEC, NULL, 0, { "ib_send_lat", "8", lat, NULL, BENCH_USEC, wire } }, \
-	{ link "-write-lat", link " ib_write_lat 8 B", BENCH_USEC, NULL, 0, { "ib_write_lat", "8", lat, NULL, BENCH_USEC, wire } }, \
-	{ link "-rate", link " ib_write_bw 8 B, message rate", BENCH_MSGS, NULL, 0, { "ib_write_bw", "8", "200000", NULL, BENCH_MSGS, wire } }
+	BW(link "-write-64k", link " ib_write_bw 64 KiB, MTU 4096", "ib_write_bw", "65536", many, "4096", wire), \
+	BW(link "-write-1m", link " ib_write_bw 1 MiB, MTU 4096", "ib_write_bw", "1048576", few, "4096", wire), \
+	BW(link "-write-1m-mtu1024", link " ib_write_bw 1 MiB, MTU 1024", "ib_write_bw", "1048576", few, "1024", wire), \
+	BW(link "-send-64k", link " ib_send_bw 64 KiB", "ib_send_bw", "65536", many, "4096", wire), \
+	BW(link "-send-1m", link " ib_send_bw 1 MiB", "ib_send_bw", "1048576", few, "4096", wire), \
+	LAT(link "-send-lat", link " ib_send_lat 8 B", "ib_send_lat", lat, wire), \
+	LAT(link "-write-lat", link " ib_write_lat 8 B", "ib_write_lat", lat, wire), \
+	{ link "-rate", link " ib_write_bw 8 B, message rate", BENCH_MSGS, NULL, 0, \
+	  { "ib_write_bw", "8", "200000", NULL, BENCH_MSGS, wire } }
+	/* clang-format on */
 	FIGURES("shm", false, "20000", "2000", "20000"),
 	FIGURES("wire", true, "10000", "1000", "5000"),
 };
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
 
-/* What is held against what. goal 0: no goal, for information. For latencies the ratio shall be at most the goal, else at least. */
+/*
+ * What is held against what. goal 0: no goal, for information. For latencies the ratio shall be at most the goal, else
+ * at least.
+ */
 static const struct comparison {
 	const char *figure, *base;
 	double goal;
 } comparisons[] = {
-	{ "shm-write-64k", "memcpy-64k", 0 },
-	{ "shm-write-64k", "tcp", 0 },
-	{ "shm-write-1m", "tcp", 1.5 },
-	{ "shm-write-1m", "memcpy-1m", 0.4 },
-	{ "shm-write-1m-mtu1024", "tcp", 1.0 },
-	{ "shm-send-64k", "memcpy-64k", 0 },
-	{ "shm-send-1m", "memcpy-1m", 0 },
-	{ "shm-send-lat", "ring", 2.0 },
-	{ "shm-write-lat", "ring", 0 },
-	{ "shm-rate", NULL, 0 },
-	{ "wire-write-64k", "udp-gso-4096", 0 },
-	{ "wire-write-1m", "udp-gso-4096", 0.7 },
-	{ "wire-write-1m-mtu1024", "udp-gso-1024", 0 },
-	{ "wire-send-64k", "udp-gso-4096", 0 },
-	{ "wire-send-1m", "udp-gso-4096", 0 },
-	{ "wire-send-lat", "udp-busy", 1.5 },
-	{ "wire-write-lat", "udp-sleep", 1.5 },
-	{ "wire-rate", NULL, 0 },
+	{"shm-write-64k", "memcpy-64k", 0},
+	{"shm-write-64k", "tcp", 0},
+	{"shm-write-1m", "tcp", 1.5},
+	{"shm-write-1m", "memcpy-1m", 0.4},
+	{"shm-write-1m-mtu1024", "tcp", 1.0},
+	{"shm-send-64k", "memcpy-64k", 0},
+	{"shm-send-1m", "memcpy-1m", 0},
+	{"shm-send-lat", "ring", 2.0},
+	{"shm-write-lat", "ring", 0},
+	{"shm-rate", NULL, 0},
+	{"wire-write-64k", "udp-gso-4096", 0},
+	{"wire-write-1m", "udp-gso-4096", 0.7},
+	{"wire-write-1m-mtu1024", "udp-gso-1024", 0},
+	{"wire-send-64k", "udp-gso-4096", 0},
+	{"wire-send-1m", "udp-gso-4096", 0},
+	{"wire-send-lat", "udp-busy", 1.5},
+	{"wire-write-lat", "udp-sleep", 1.5},
+	{"wire-rate", NULL, 0},
 };
 #define COMPARISONS (sizeof(comparisons) / sizeof(comparisons[0]))
 
@@ -138,7 +147,8 @@ static void measure(struct measured *m, unsigned runs, const char *device)
 				continue;
 			if (progress)
 				fprintf(stderr, "\r    round %u of %u: %s\033[K", run + 1, runs, rows[i].text);
-			bool ok = rows[i].base != NULL ? rows[i].base(rows[i].argument, &value) : bench_perftest_run(&rows[i].test, device, &value);
+			bool ok = rows[i].base != NULL ? rows[i].base(rows[i].argument, &value)
+						       : bench_perftest_run(&rows[i].test, device, &value);
 
 			if (ok)
 				m[i].runs[m[i].count++] = value;
@@ -158,15 +168,16 @@ static const char *value_text(char *out, size_t bytes, size_t row, const struct 
 	if (isnan(m[row].median))
 		snprintf(out, bytes, "failed");
 	else
-		snprintf(out, bytes, rows[row].unit == BENCH_MIBS ? "%.0f %s" : "%.2f %s", m[row].median, bench_unit_text(rows[row].unit));
+		snprintf(out, bytes, rows[row].unit == BENCH_MIBS ? "%.0f %s" : "%.2f %s", m[row].median,
+			 bench_unit_text(rows[row].unit));
 	return out;
 }
 
 static bool report(const struct measured *m, unsigned runs)
 {
 	static const struct print_column columns[] = {
-		{ "FIGURE", PRINT_LEFT }, { "SOFTVERBS", PRINT_RIGHT }, { "BASE", PRINT_LEFT }, { "VALUE", PRINT_RIGHT }, { "RATIO", PRINT_RIGHT },
-		{ "GOAL", PRINT_LEFT }, { NULL, PRINT_LEFT },
+		{"FIGURE", PRINT_LEFT}, {"SOFTVERBS", PRINT_RIGHT}, {"BASE", PRINT_LEFT}, {"VALUE", PRINT_RIGHT},
+		{"RATIO", PRINT_RIGHT}, {"GOAL", PRINT_LEFT},	    {NULL, PRINT_LEFT},
 	};
 	struct print_table *table = print_table_create(columns);
 	char a[32], b[32];
@@ -181,7 +192,8 @@ static bool report(const struct measured *m, unsigned runs)
 			continue;
 		print_table_row(table);
 		print_table_cell(table, NULL, "%s", rows[figure].text);
-		print_table_cell(table, isnan(m[figure].median) ? print_red() : print_bold(), "%s", value_text(a, sizeof(a), figure, m));
+		print_table_cell(table, isnan(m[figure].median) ? print_red() : print_bold(), "%s",
+				 value_text(a, sizeof(a), figure, m));
 		if (base == ROWS)
 			continue;
 		print_table_cell(table, NULL, "%s", rows[base].text);
@@ -192,13 +204,15 @@ static bool report(const struct measured *m, unsigned runs)
 		print_table_cell(table, NULL, "%.2f", ratio);
 		if (c->goal > 0)
 			print_table_cell(table, goal_is_met(c, ratio) ? print_green() : print_red(), "%s %.2g, %s",
-					 rows[figure].unit == BENCH_USEC ? "at most" : "at least", c->goal, goal_is_met(c, ratio) ? "met" : "missed");
+					 rows[figure].unit == BENCH_USEC ? "at most" : "at least", c->goal,
+					 goal_is_met(c, ratio) ? "met" : "missed");
 	}
 	for (size_t i = 0; i < ROWS; i++) { /* bases that nothing was held against */
 		bool used = rows[i].base == NULL || !m[i].wanted;
 
 		for (size_t c = 0; c < COMPARISONS && !used; c++)
-			used = comparisons[c].base != NULL && row_find(comparisons[c].base) == i && m[row_find(comparisons[c].figure)].wanted;
+			used = comparisons[c].base != NULL && row_find(comparisons[c].base) == i &&
+			       m[row_find(comparisons[c].figure)].wanted;
 		if (used)
 			continue;
 		print_table_row(table);
@@ -226,8 +240,9 @@ static bool report_json(const struct measured *m, unsigned runs, const char *dev
 		for (unsigned r = 0; r < m[i].count; r++)
 			json_array_append_new(values, json_real(m[i].runs[r]));
 		json_object_set_new(measures, rows[i].key,
-				    json_pack("{s:s, s:s, s:b, s:o, s:o}", "text", rows[i].text, "unit", bench_unit_text(rows[i].unit), "base",
-					      rows[i].base != NULL, "median", isnan(m[i].median) ? json_null() : json_real(m[i].median), "runs", values));
+				    json_pack("{s:s, s:s, s:b, s:o, s:o}", "text", rows[i].text, "unit",
+					      bench_unit_text(rows[i].unit), "base", rows[i].base != NULL, "median",
+					      isnan(m[i].median) ? json_null() : json_real(m[i].median), "runs", values));
 	}
 	for (size_t i = 0; i < COMPARISONS; i++) {
 		const struct comparison *c = &comparisons[i];
@@ -246,10 +261,11 @@ static bool report_json(const struct measured *m, unsigned runs, const char *dev
 		json_array_append_new(ratios, entry);
 	}
 	uname(&host);
-	json_t *all = json_pack("{s:s, s:s, s:s, s:I, s:I, s:s, s:o, s:o}", "softverbs", SOFTVERBS_VERSION, "kernel", host.release, "machine",
-				host.machine, "cpus", (json_int_t)sysconf(_SC_NPROCESSORS_ONLN), "rounds", (json_int_t)runs, "device", device,
-				"measures", measures, "ratios", ratios);
-	bool ok = all != NULL && json_dumpf(all, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6)) == 0 && putchar('\n') == '\n';
+	json_t *all = json_pack("{s:s, s:s, s:s, s:I, s:I, s:s, s:o, s:o}", "softverbs", SOFTVERBS_VERSION, "kernel",
+				host.release, "machine", host.machine, "cpus", (json_int_t)sysconf(_SC_NPROCESSORS_ONLN),
+				"rounds", (json_int_t)runs, "device", device, "measures", measures, "ratios", ratios);
+	bool ok =
+		all != NULL && json_dumpf(all, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6)) == 0 && putchar('\n') == '\n';
 
 	json_decref(all);
 	return ok;
@@ -264,8 +280,9 @@ static void list(void)
 static int bench_run(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{ "runs", required_argument, NULL, 'r' }, { "device", required_argument, NULL, 'd' }, { "only", required_argument, NULL, 'o' },
-		{ "list", no_argument, NULL, 'l' }, { "json", no_argument, NULL, 'j' }, { 0 },
+		{"runs", required_argument, NULL, 'r'}, {"device", required_argument, NULL, 'd'},
+		{"only", required_argument, NULL, 'o'}, {"list", no_argument, NULL, 'l'},
+		{"json", no_argument, NULL, 'j'},	{0},
 	};
 	const char *device = "sv_lo", *only = "*";
 	unsigned long runs = 5;
@@ -281,7 +298,8 @@ static int bench_run(int argc, char **argv)
 			errno = 0;
 			runs = strtoul(optarg, &end, 10);
 			if (errno != 0 || *end != '\0' || runs < 1 || runs > BENCH_RUNS_MAX)
-				return cli_usage_error(&cli_bench, "--runs is a number from 1 to %d, not '%s'", BENCH_RUNS_MAX, optarg);
+				return cli_usage_error(&cli_bench, "--runs is a number from 1 to %d, not '%s'",
+						       BENCH_RUNS_MAX, optarg);
 			break;
 		case 'd':
 			device = optarg;
@@ -314,8 +332,10 @@ static int bench_run(int argc, char **argv)
 		figures = figures || (m[i].wanted && rows[i].base == NULL);
 	}
 	if (!any || (figures && (!place_environment_set() || !place_program("ib_write_bw", path, sizeof(path))))) {
-		int status = !any ? cli_usage_error(&cli_bench, "no key matches '%s'; --list shows them", only) :
-			     cli_error("the figures need ib_write_bw in PATH: install the package perftest, or --only one of the bases (--list)");
+		int status =
+			!any ? cli_usage_error(&cli_bench, "no key matches '%s'; --list shows them", only)
+			     : cli_error(
+				       "the figures need ib_write_bw in PATH: install the package perftest, or --only one of the bases (--list)");
 		free(m);
 		return status;
 	}

@@ -71,12 +71,13 @@ void measure_unshare(void *memory, size_t bytes)
 
 int measure_udp_socket(uint16_t *port)
 {
-	struct sockaddr_in name = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	struct timeval patience = { .tv_sec = 2 };
+	struct sockaddr_in name = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct timeval patience = {.tv_sec = 2};
 	socklen_t len = sizeof(name);
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
-	if (fd < 0 || bind(fd, (struct sockaddr *)&name, sizeof(name)) != 0 || getsockname(fd, (struct sockaddr *)&name, &len) != 0 ||
+	if (fd < 0 || bind(fd, (struct sockaddr *)&name, sizeof(name)) != 0 ||
+	    getsockname(fd, (struct sockaddr *)&name, &len) != 0 ||
 	    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) != 0) {
 		measure_failed("UDP socket");
 		if (fd >= 0)
@@ -89,7 +90,7 @@ int measure_udp_socket(uint16_t *port)
 
 bool measure_udp_send(int fd, uint16_t port, const void *data, size_t len)
 {
-	struct sockaddr_in to = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons(port) };
+	struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons(port)};
 
 	if (sendto(fd, data, len, 0, (struct sockaddr *)&to, sizeof(to)) == (ssize_t)len)
 		return true;
@@ -124,7 +125,7 @@ double bench_median(double *values, size_t count)
 
 const char *bench_unit_text(enum bench_unit unit)
 {
-	static const char *const texts[] = { [BENCH_MIBS] = "MiB/s", [BENCH_USEC] = "us", [BENCH_MSGS] = "M msg/s" };
+	static const char *const texts[] = {[BENCH_MIBS] = "MiB/s", [BENCH_USEC] = "us", [BENCH_MSGS] = "M msg/s"};
 
 	return texts[unit];
 }

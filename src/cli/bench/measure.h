@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the bases share: a second process, shared memory, sockets on loopback, and the way a latency is taken (as perftest takes it: the
- * time of each round trip, the median, halved).
+ * What the bases share: a second process, shared memory, sockets on loopback, and the way a latency is taken (as
+ * perftest takes it: the time of each round trip, the median, halved).
  */
 #ifndef CLI_BENCH_MEASURE_H
 #define CLI_BENCH_MEASURE_H
@@ -11,9 +11,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define MEASURE_NS 400000000ull /* how long a throughput base runs */
-#define MEASURE_WARM_UP 1000u    /* round trips before the first that counts */
-#define MEASURE_ROUNDS 20000u    /* round trips that count */
+#define MEASURE_NS	400000000ull /* how long a throughput base runs */
+#define MEASURE_WARM_UP 1000u	     /* round trips before the first that counts */
+#define MEASURE_ROUNDS	20000u	     /* round trips that count */
 
 /* Forks; the child runs body(context) and exits with 0 if that returned true. -1: said why. */
 pid_t measure_fork(bool (*body)(void *context), void *context);

@@ -18,20 +18,20 @@
 #include "cli/bench/bench.h"
 #include "cli/bench/measure.h"
 
-#define PERFTEST_PORT 18600u
+#define PERFTEST_PORT	   18600u
 #define PERFTEST_CLIENT_NS (60 * BASE_SEC)
 #define PERFTEST_SERVER_NS (5 * BASE_SEC)
 #define PERFTEST_LISTEN_NS (10 * BASE_SEC)
 
 struct side {
-	pid_t pid; /* -1: not running */
+	pid_t pid;  /* -1: not running */
 	int output; /* memfd with what it printed */
 };
 
 /* Does anybody listen on this TCP port? There is no event to wait for: the server is not ours. */
 static bool port_listens(unsigned port)
 {
-	static const char *const tables[] = { "/proc/self/net/tcp", "/proc/self/net/tcp6" };
+	static const char *const tables[] = {"/proc/self/net/tcp", "/proc/self/net/tcp6"};
 	char line[512];
 	bool found = false;
 
@@ -41,7 +41,8 @@ static bool port_listens(unsigned port)
 		while (f != NULL && !found && fgets(line, sizeof(line), f) != NULL) {
 			unsigned local, state;
 
-			found = sscanf(line, " %*d: %*[0-9A-Fa-f]:%x %*[0-9A-Fa-f]:%*x %x", &local, &state) == 2 && local == port && state == 0x0a;
+			found = sscanf(line, " %*d: %*[0-9A-Fa-f]:%x %*[0-9A-Fa-f]:%*x %x", &local, &state) == 2 &&
+				local == port && state == 0x0a;
 		}
 		if (f != NULL)
 			fclose(f);
@@ -85,7 +86,7 @@ static bool side_start(struct side *side, char *const *argv, bool wire)
 static bool side_wait(struct side *side, uint64_t timeout_ns)
 {
 	int status = 1, pidfd = (int)syscall(SYS_pidfd_open, side->pid, 0);
-	struct pollfd p = { .fd = pidfd, .events = POLLIN };
+	struct pollfd p = {.fd = pidfd, .events = POLLIN};
 	bool ended = pidfd >= 0 && poll(&p, 1, (int)(timeout_ns / BASE_MSEC)) == 1;
 
 	if (pidfd >= 0)
@@ -100,7 +101,7 @@ static bool side_wait(struct side *side, uint64_t timeout_ns)
 
 static bool side_is_alive(const struct side *side)
 {
-	siginfo_t info = { .si_pid = 0 };
+	siginfo_t info = {.si_pid = 0};
 
 	return waitid(P_PID, (id_t)side->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0;
 }
@@ -110,7 +111,7 @@ static bool wait_for_listener(const struct side *server, unsigned port)
 	uint64_t until = base_clock_now() + PERFTEST_LISTEN_NS;
 
 	while (!port_listens(port)) {
-		struct timespec pause = { .tv_nsec = 2 * (long)BASE_MSEC };
+		struct timespec pause = {.tv_nsec = 2 * (long)BASE_MSEC};
 
 		if (!side_is_alive(server) || base_clock_now() > until)
 			return false;
@@ -130,8 +131,8 @@ static char *side_text(const struct side *side)
 }
 
 /*
- * The line that begins with the size: "#bytes #iterations peak average rate" of the bandwidth programs, "#bytes #iterations t_min t_max
- * t_typical ..." of the latency programs.
+ * The line that begins with the size: "#bytes #iterations peak average rate" of the bandwidth programs, "#bytes
+ * #iterations t_min t_max t_typical ..." of the latency programs.
  */
 static bool parse(const char *text, const char *size, enum bench_unit unit, double *out)
 {
@@ -149,15 +150,16 @@ static bool parse(const char *text, const char *size, enum bench_unit unit, doub
 
 bool bench_perftest_run(const struct bench_perftest *test, const char *device, double *out)
 {
-	struct side server = { -1, -1 }, client = { -1, -1 };
+	struct side server = {-1, -1}, client = {-1, -1};
 	unsigned port = port_free();
 	char port_text[16];
-	char *argv[20], *words[2] = { NULL, NULL };
+	char *argv[20], *words[2] = {NULL, NULL};
 	int n = 0;
 	bool ok = false;
 
 	snprintf(port_text, sizeof(port_text), "%u", port);
-	const char *const common[] = { test->program, "-d", device, "-p", port_text, "-F", "-s", test->size, "-n", test->iterations };
+	const char *const common[] = {test->program, "-d", device,     "-p", port_text,
+				      "-F",	     "-s", test->size, "-n", test->iterations};
 	for (size_t i = 0; i < sizeof(common) / sizeof(common[0]); i++)
 		argv[n++] = (char *)common[i];
 	if (test->mtu != NULL) {
@@ -178,8 +180,9 @@ bool bench_perftest_run(const struct bench_perftest *test, const char *device, d
 	words[0] = side_text(&server);
 	words[1] = side_text(&client);
 	if (!ok || words[1] == NULL || !parse(words[1], test->size, test->unit, out)) {
-		fprintf(stderr, "softverbs bench: %s -s %s%s failed.\n--- server ---\n%s\n--- client ---\n%s\n", test->program, test->size,
-			test->wire ? " (wire)" : "", words[0] != NULL ? words[0] : "", words[1] != NULL ? words[1] : "");
+		fprintf(stderr, "softverbs bench: %s -s %s%s failed.\n--- server ---\n%s\n--- client ---\n%s\n",
+			test->program, test->size, test->wire ? " (wire)" : "", words[0] != NULL ? words[0] : "",
+			words[1] != NULL ? words[1] : "");
 		ok = false;
 	}
 	free(words[0]);
