@@ -65,6 +65,8 @@ int main(int argc, char **argv)
 	pthread_t program;
 
 	probe_begin(argc, argv);
+	if (PROBE_TSAN)
+		SKIP("the reader races on purpose");
 	if (probe_cpus() < 2)
 		SKIP("one CPU hardly changes memory under a reader");
 	crc_init();
@@ -93,7 +95,7 @@ int main(int argc, char **argv)
 	printf("%llu packets, memory changed between %llu of them, %llu with a wrong CRC\n", (unsigned long long)packets,
 		(unsigned long long)changed, (unsigned long long)bad);
 	EXPECT(bad == 0, "%llu of %llu packets have a wrong CRC", (unsigned long long)bad, (unsigned long long)packets);
-	if (changed < packets / 100)
+	if (changed < 20)
 		SKIP("the memory hardly changed: the machine is too busy to tell");
 	if (probe.wrong)
 		SKIP("the wrong order was not caught in its time");

@@ -31,6 +31,18 @@
 
 enum probe_status { PROBE_PASS = 0, PROBE_FAIL = 1, PROBE_SKIP = 77, PROBE_BROKEN = 99 };
 
+/* Set where the thread sanitizer watches: programs that race on purpose have nothing to tell it. */
+#if defined(__SANITIZE_THREAD__)
+#define PROBE_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define PROBE_TSAN 1
+#endif
+#endif
+#ifndef PROBE_TSAN
+#define PROBE_TSAN 0
+#endif
+
 #define PROBE_NOBODY 65534u /* an ordinary user on every Linux */
 
 static struct {
