@@ -7,14 +7,7 @@
 
 #include "base/err.h"
 #include "link/count.h"
-#include "link/shm.h"
-
-struct link {
-	struct link_shm shm;
-	struct link_counters *counters;
-	struct ipc_wake *own;
-	uint8_t nowhere[LINK_RING_PAYLOAD_MAX]; /* what goes to nobody is written here */
-};
+#include "link/link_internal.h"
 
 const char *link_drop_text(enum link_drop drop)
 {
@@ -46,17 +39,24 @@ struct link *link_create(const struct link_config *config)
 		return NULL;
 	link->counters = config->counters;
 	link->own = config->wake_page;
-	if (link_shm_init(&link->shm, config) != 0) {
-		free(link);
-		return NULL;
-	}
+	if (link_shm_init(&link->shm, config) != 0)
+		goto free_link;
+	if (link_udp_init(&link->udp, config) != 0)
+		goto fini_shm;
 	return link;
+
+fini_shm:
+	link_shm_fini(&link->shm);
+free_link:
+	free(link);
+	return NULL;
 }
 
 void link_destroy(struct link *link)
 {
 	if (link == NULL)
 		return;
+	link_udp_fini(&link->udp);
 	link_shm_fini(&link->shm);
 	free(link);
 }
@@ -89,6 +89,7 @@ int link_reserve(struct link *link, const struct link_path *path, struct transpo
 	case LINK_SHM:
 		return link_shm_reserve(&link->shm, path, room);
 	case LINK_UDP:
+		return link_udp_reserve(&link->udp, path, room);
 	case LINK_NOWHERE:
 	case LINK_KINDS:
 		break;
@@ -104,6 +105,8 @@ void link_commit(struct link *link, const struct link_path *path, const struct t
 		link_shm_commit(&link->shm, path, run, used);
 		return;
 	case LINK_UDP:
+		link_udp_commit(&link->udp, path, run, used);
+		return;
 	case LINK_NOWHERE:
 	case LINK_KINDS:
 		break;
@@ -114,29 +117,43 @@ void link_commit(struct link *link, const struct link_path *path, const struct t
 void link_flush(struct link *link)
 {
 	link_shm_flush(&link->shm);
+	link_udp_flush(&link->udp);
 }
 
 void link_want_room(struct link *link, const struct link_path *path)
 {
 	if (path->kind == LINK_SHM)
 		link_shm_want_room(&link->shm, (uint8_t)(path->dest_qpn >> 16));
+	else if (path->kind == LINK_UDP)
+		link_udp_want_room(&link->udp);
+}
+
+int link_room_fd(const struct link *link)
+{
+	return link->udp.room_epoll;
 }
 
 bool link_room_take(struct link *link, uint64_t slots[4], bool *udp)
 {
 	memset(slots, 0, 4 * sizeof(slots[0]));
-	*udp = false;
-	return link_shm_room_take(&link->shm, slots);
+	*udp = link_udp_room_take(&link->udp);
+	return link_shm_room_take(&link->shm, slots) || *udp;
 }
 
 unsigned link_receive(struct link *link, bool udp, bool scan, unsigned budget, link_sink *sink, void *context)
 {
-	return link_shm_receive(&link->shm, scan, budget, sink, context);
+	unsigned done = link_shm_receive(&link->shm, scan, budget, sink, context);
+
+	/* A flood on the rings must not keep the socket waiting for ever: it gets at least an eighth of what was asked for. */
+	if (udp)
+		done += link_udp_receive(&link->udp, budget - done > budget / 8 ? budget - done : budget / 8 + 1, sink, context);
+	return done;
 }
 
 bool link_sleep_begin(struct link *link)
 {
-	return link_shm_sleep_begin(&link->shm);
+	/* What the last budget left uncut is in our memory, no descriptor tells of it. */
+	return !link_udp_is_ready(&link->udp) && link_shm_sleep_begin(&link->shm);
 }
 
 void link_sleep_end(struct link *link)

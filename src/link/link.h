@@ -37,7 +37,7 @@ struct link_path {
 	bool gso;               /* udp: the route may carry UDP_SEGMENT bursts */
 };
 
-/* A run that arrived. Everything is borrowed until the sink returns. */
+/* A run that arrived. Everything is borrowed until the sink returns. Over UDP every run is one packet, and run.mtu, which it does not tell, is 0. */
 struct link_rx {
 	struct transport_run run;
 	enum link_kind kind;
@@ -126,12 +126,18 @@ void link_flush(struct link *link);
 /* Ask to be told when there is room on this path again (bounded by the peer's reading, or EPOLLOUT). */
 void link_want_room(struct link *link, const struct link_path *path);
 /*
+ * Readable when link_room_take() should be called because a socket that refused data takes it again: for the epoll of whoever sleeps (EPOLLIN).
+ * What a full socket left queued is sent by that call, whether somebody wanted room or not. -1: no wire. The link's.
+ */
+int link_room_fd(const struct link *link);
+/*
  * What got room since it was asked for: sets a bit per slot (shm) and *udp, clears the others. True if anything. Cheap when nothing is wanted.
  */
 bool link_room_take(struct link *link, uint64_t slots[4], bool *udp);
 
 /*
- * Takes up to `budget` runs off all rings that have something, then (if udp) off the socket, and calls the sink for each. Returns how many.
+ * Takes up to `budget` runs off all rings that have something, then (if udp) off the socket (which gets its eighth in any case), and calls the sink
+ * for each. Returns how many.
  * The sink may reserve and commit, but not attach, detach or receive.
  * `scan` looks at the tails of all attached rings, not only at those whose doorbell bit is set.
  */

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "link/udp.h"
+
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/sock_diag.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "base/random.h"
+#include "wire/flow.h"
+
+#define PORT_TRIES 32
+#define SEND_BUFFER_BYTES (2 << 20) /* what we ask for; the kernel gives what net.core.wmem_max allows */
+
+static void *map(size_t bytes)
+{
+	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+/* The socket outlives processes, and so does its count of drops: only what is lost from now on is ours. */
+static uint32_t drops_so_far(int fd)
+{
+	uint32_t info[SK_MEMINFO_VARS];
+	socklen_t len = sizeof(info);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_MEMINFO, info, &len) != 0 || len <= SK_MEMINFO_DROPS * sizeof(info[0]))
+		return 0;
+	return info[SK_MEMINFO_DROPS];
+}
+
+int link_udp_init(struct link_udp *udp, const struct link_config *config)
+{
+	*udp = (struct link_udp){
+		.counters = config->counters,
+		.hooks = config->hooks,
+		.socket = config->udp_socket,
+		.slot = config->slot,
+		.gso = config->gso,
+		.room_epoll = -1,
+	};
+	if (udp->socket < 0)
+		return 0;
+	udp->room_epoll = epoll_create1(EPOLL_CLOEXEC);
+	udp->arena = map(LINK_UDP_ARENA_BYTES);
+	udp->buffers = map(LINK_UDP_DATAGRAMS * LINK_UDP_DATAGRAM_BYTES);
+	udp->messages = calloc(LINK_UDP_MESSAGES, sizeof(udp->messages[0]));
+	if (udp->room_epoll < 0 || udp->arena == NULL || udp->buffers == NULL || udp->messages == NULL) {
+		link_udp_fini(udp);
+		return BASE_ERR_NOMEM;
+	}
+	udp->kernel_drops = drops_so_far(udp->socket);
+	return 0;
+}
+
+void link_udp_fini(struct link_udp *udp)
+{
+	for (unsigned slot = 0; slot < IPC_SLOTS; slot++) {
+		if (udp->senders[slot] == NULL)
+			continue;
+		close(udp->senders[slot]->fd);
+		free(udp->senders[slot]);
+		udp->senders[slot] = NULL;
+	}
+	if (udp->room_epoll >= 0)
+		close(udp->room_epoll);
+	udp->room_epoll = -1;
+	if (udp->arena != NULL)
+		munmap(udp->arena, LINK_UDP_ARENA_BYTES);
+	if (udp->buffers != NULL)
+		munmap(udp->buffers, LINK_UDP_DATAGRAMS * LINK_UDP_DATAGRAM_BYTES);
+	free(udp->messages);
+	udp->arena = udp->buffers = NULL;
+	udp->messages = NULL;
+	udp->message_count = udp->datagram_count = 0;
+}
+
+static bool set(int fd, int level, int name, int value)
+{
+	return setsockopt(fd, level, name, &value, sizeof(value)) == 0;
+}
+
+/* Binds to a port of the RoCE range, else to any. The port in host order, 0 on failure. */
+static uint16_t bind_somewhere(int fd, int family)
+{
+	struct sockaddr_in6 six = {.sin6_family = AF_INET6};
+	struct sockaddr_in four = {.sin_family = AF_INET};
+	struct sockaddr *address = family == AF_INET6 ? (void *)&six : (void *)&four;
+	in_port_t *port = family == AF_INET6 ? &six.sin6_port : &four.sin_port;
+	socklen_t len = family == AF_INET6 ? sizeof(six) : sizeof(four);
+	uint16_t random;
+
+	for (int i = 0; i <= PORT_TRIES; i++) {
+		base_random_bytes(&random, sizeof(random));
+		*port = i == PORT_TRIES ? 0 : htons(random | WIRE_FLOW_PORT_MIN);
+		if (bind(fd, address, len) == 0)
+			return getsockname(fd, address, &len) == 0 ? ntohs(*port) : 0;
+		if (errno != EADDRINUSE)
+			break;
+	}
+	return 0;
+}
+
+static int open_socket(struct link_udp *udp, int *family)
+{
+	int fd = -1;
+
+	if (!udp->no_ipv6) {
+		*family = AF_INET6;
+		fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+		if (fd >= 0 || errno != EAFNOSUPPORT)
+			return fd;
+		udp->no_ipv6 = true;
+	}
+	*family = AF_INET;
+	return socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+}
+
+static bool configure(int fd, int family)
+{
+	struct sock_filter drop_all[] = {BPF_STMT(BPF_RET | BPF_K, 0)};
+	struct sock_fprog program = {.len = 1, .filter = drop_all};
+
+	/* Without these two rules packets would carry an identification that we cannot know, or be fragmented. */
+	if (!set(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO))
+		return false;
+	if (family == AF_INET6 && (!set(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO) || !set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0)))
+		return false;
+	/* Local members of a group get their copy through shared memory. */
+	set(fd, IPPROTO_IP, IP_MULTICAST_LOOP, 0);
+	if (family == AF_INET6)
+		set(fd, IPPROTO_IPV6, IPV6_MULTICAST_LOOP, 0);
+	set(fd, SOL_SOCKET, SO_SNDBUF, SEND_BUFFER_BYTES);
+	/* Whatever comes here is not for us; nobody would read it. */
+	setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program));
+	return true;
+}
+
+static void complain(struct link_udp *udp, const char *what)
+{
+	if (!udp->complained)
+		base_error("no UDP %s to send from: %s", what, strerror(errno));
+	udp->complained = true;
+}
+
+struct link_udp_sender *link_udp_sender_get(struct link_udp *udp, uint8_t slot)
+{
+	struct link_udp_sender *sender = udp->senders[slot];
+
+	if (sender != NULL)
+		return sender;
+	sender = calloc(1, sizeof(*sender));
+	if (sender == NULL)
+		return NULL;
+	sender->fd = open_socket(udp, &sender->family);
+	if (sender->fd < 0 || !configure(sender->fd, sender->family)) {
+		complain(udp, "socket");
+		goto fail;
+	}
+	sender->port = bind_somewhere(sender->fd, sender->family);
+	if (sender->port == 0) {
+		complain(udp, "port");
+		goto fail;
+	}
+	udp->senders[slot] = sender;
+	return sender;
+
+fail:
+	if (sender->fd >= 0)
+		close(sender->fd);
+	free(sender);
+	return NULL;
+}
