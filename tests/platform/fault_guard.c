@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Leans on: a handler of SIGSEGV and SIGBUS, installed with SA_NODEFER, may leave a copy of user memory by siglongjmp without a saved
- * mask, again and again, in any thread that does not block these two; faults that are not ours are handed to the handler that was
- * there before, or end the process as they would have without us.
- * Without it: memory that the program unmapped or truncated under a registration would end the process with a signal, instead of
- * the operation with an error; saving the mask instead costs two system calls a guard. And a runtime that lives on its own
- * SIGSEGV handler (Java, Go, a sanitizer) would lose it.
- * --wrong blocks the two in the progress thread as well ("all signals"): the kernel then kills the process.
+ * Leans on: a handler of SIGSEGV and SIGBUS, installed with SA_NODEFER, may leave a copy of user memory by siglongjmp
+ * without a saved mask, again and again, in any thread that does not block these two; faults that are not ours are handed to
+ * the handler that was there before, or end the process as they would have without us.
+ * Without it: memory that the program unmapped or truncated under a registration would end the process with a signal,
+ * instead of the operation with an error; saving the mask instead costs two system calls a guard. And a runtime that lives
+ * on its own SIGSEGV handler (Java, Go, a sanitizer) would lose it. --wrong blocks the two in the progress thread as well
+ * ("all signals"): the kernel then kills the process.
  */
 #include "platform/probe.h"
 

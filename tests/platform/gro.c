@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Leans on: a UDP_SEGMENT burst over loopback crosses the stack unsegmented; a UDP_GRO receiver gets it as one buffer of equal
- * segments (the last may be short) with the segment size in a control message; a receiver without UDP_GRO gets single datagrams.
+ * Leans on: a UDP_SEGMENT burst over loopback crosses the stack unsegmented; a UDP_GRO receiver gets it as one buffer of
+ * equal segments (the last may be short) with the segment size in a control message; a receiver without UDP_GRO gets single
+ * datagrams.
  * Without it: one system call per packet, a third of the throughput.
- * And a fact to respect: what travels together is decided by the flow, not by the destination QP. The group's selector reads the
- * first segment only and the whole burst goes there, whether that socket has UDP_GRO or not. So a sender uses one source port per
- * destination slot, and whoever receives checks each segment's slot. --wrong mixes two slots in one burst and expects each to get its own.
+ * And a fact to respect: what travels together is decided by the flow, not by the destination QP. The group's selector reads
+ * the first segment only and the whole burst goes there, whether that socket has UDP_GRO or not. So a sender uses one source
+ * port per destination slot, and whoever receives checks each segment's slot. --wrong mixes two slots in one burst and
+ * expects each to get its own.
  */
 #include "platform/probe_net.h"
 

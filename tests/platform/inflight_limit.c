@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Leans on: an ordinary user may have as many descriptors in flight (SCM_RIGHTS, not yet received) as the *sender's* soft
- * RLIMIT_NOFILE says, over all his processes and network namespaces; beyond that sendmsg fails with ETOOMANYREFS. So a vault of 255
- * sockets fits under the usual soft limit of 1024, with any number of copies peeked out of it.
- * Without it: the vault could not hold a socket for every slot. What it does limit: four full vaults of one user, after which no process
- * of his can pass a descriptor at all. --wrong lowers the limit to 128.
+ * RLIMIT_NOFILE says, over all his processes and network namespaces; beyond that sendmsg fails with ETOOMANYREFS. So a vault
+ * of 255 sockets fits under the usual soft limit of 1024, with any number of copies peeked out of it.
+ * Without it: the vault could not hold a socket for every slot. What it does limit: four full vaults of one user, after
+ * which no process of his can pass a descriptor at all. --wrong lowers the limit to 128.
  */
 #include "platform/probe_net.h"
 

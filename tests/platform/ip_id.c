@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Leans on: an unconnected UDP socket with IP_MTU_DISCOVER = DO sends every IPv4 datagram with identification 0 and DF, and numbers
- * the segments of a UDP_SEGMENT burst from 0, in each burst anew; a dual-stack socket does the same to mapped addresses, and takes
- * the option at level IPPROTO_IP.
- * Without it: the identification is inside the ICRC and a UDP socket cannot set it, so the ICRC of our packets would be wrong for
- * every peer that checks the real one (rxe, adapters).
+ * Leans on: an unconnected UDP socket with IP_MTU_DISCOVER = DO sends every IPv4 datagram with identification 0 and DF, and
+ * numbers the segments of a UDP_SEGMENT burst from 0, in each burst anew; a dual-stack socket does the same to mapped
+ * addresses, and takes the option at level IPPROTO_IP.
+ * Without it: the identification is inside the ICRC and a UDP socket cannot set it, so the ICRC of our packets would be
+ * wrong for every peer that checks the real one (rxe, adapters).
  * Seen with AF_PACKET at the far end of a veth pair with tx-udp-segmentation off. --wrong connects the socket.
  */
 #include "platform/probe_net.h"

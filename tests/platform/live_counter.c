@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Leans on: a CRC over a private copy of the payload, made by reading the memory once, always fits what is sent, whatever the
- * program does to its memory meanwhile.
- * Without it: READ responses from, and WRITEs out of, memory that changes (a counter, a ring index: legal and common) would carry wrong
- * ICRCs and be dropped by the peer. --wrong computes the CRC over the live memory and copies afterwards, as a gathering sender does.
+ * Leans on: a CRC over a private copy of the payload, made by reading the memory once, always fits what is sent, whatever
+ * the program does to its memory meanwhile.
+ * Without it: READ responses from, and WRITEs out of, memory that changes (a counter, a ring index: legal and common) would
+ * carry wrong ICRCs and be dropped by the peer. --wrong computes the CRC over the live memory and copies afterwards, as a
+ * gathering sender does.
  */
 #include "platform/probe.h"
 #include "base/clock.h"

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Leans on: a wildcard socket hears every group that *anyone* on the host has joined, unless its MULTICAST_ALL is 0, and a sender's own
- * host hears what it sends, unless its MULTICAST_LOOP is 0. Which of the switches counts on a dual-stack socket is not what the family of
- * the packet suggests; the tables below hold it. Joined members of one SO_REUSEPORT group each get a copy.
- * Without it: the socket of every slot would hear groups that its process never attached to, and local members would get a packet twice,
- * by shared memory and by loop-back. --wrong sets the IPv4 switches alone.
+ * Leans on: a wildcard socket hears every group that *anyone* on the host has joined, unless its MULTICAST_ALL is 0, and a
+ * sender's own host hears what it sends, unless its MULTICAST_LOOP is 0. Which of the switches counts on a dual-stack socket
+ * is not what the family of the packet suggests; the tables below hold it. Joined members of one SO_REUSEPORT group each get
+ * a copy.
+ * Without it: the socket of every slot would hear groups that its process never attached to, and local members would get a
+ * packet twice, by shared memory and by loop-back. --wrong sets the IPv4 switches alone.
  * Loopback itself brings a packet back whatever MULTICAST_LOOP says, so this is tried on a veth pair.
  */
 #include "platform/probe_net.h"
@@ -151,7 +152,8 @@ int main(int argc, char **argv)
 	network_make();
 	if (probe.wrong)
 		for (int f = V4; f <= V6; f++)
-			EXPECT(overheard(f, 0, LEAVE) == 0 && looped(f, 0, LEAVE) == 0, "IPv%d: heard though the IPv4 switches are off", f == V4 ? 4 : 6);
+			EXPECT(overheard(f, 0, LEAVE) == 0 && looped(f, 0, LEAVE) == 0, "IPv%d: heard though the IPv4 switches are off",
+				f == V4 ? 4 : 6);
 	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
 		int n = cases[c].count(cases[c].family, cases[c].ip, cases[c].ipv6);
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Leans on: F_SEAL_SHRINK on a memfd refuses every later truncate (EPERM), and F_SEAL_SEAL keeps the seals; fallocate gives the
- * file its pages at once; MADV_DONTFORK leaves a mapping out of a forked child.
- * Without it: a peer that shares a ring with us could truncate it, and our next access is SIGBUS; a host short of memory would do
- * the same later; a forked child would write into rings that belong to its parent.
- * Also held: a peer that has the descriptor can still punch a hole (the ring then reads as zeros: hostile content, no signal), and
- * MADV_WIPEONFORK refuses shared mappings, so leaving out is the only way. --wrong makes the ring without the seal.
+ * Leans on: F_SEAL_SHRINK on a memfd refuses every later truncate (EPERM), and F_SEAL_SEAL keeps the seals; fallocate gives
+ * the file its pages at once; MADV_DONTFORK leaves a mapping out of a forked child.
+ * Without it: a peer that shares a ring with us could truncate it, and our next access is SIGBUS; a host short of memory
+ * would do the same later; a forked child would write into rings that belong to its parent.
+ * Also held: a peer that has the descriptor can still punch a hole (the ring then reads as zeros: hostile content, no
+ * signal), and MADV_WIPEONFORK refuses shared mappings, so leaving out is the only way. --wrong makes the ring without the
+ * seal.
  */
 #include "platform/probe_net.h"
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Leans on: an abstract AF_UNIX name belongs to its network namespace (another one gets ECONNREFUSED and may bind the same name),
- * while a socket in the file system is reached from every namespace that sees the file; a UDP port belongs to its namespace too.
- * Without it: "the broker of (network namespace, uid)" would need more than a name, and a program in a container would talk to a
- * broker whose addresses and interfaces it does not have.
- * --wrong looks the broker up by a file-system path: it reaches the broker of the wrong namespace.
+ * Leans on: an abstract AF_UNIX name belongs to its network namespace (another one gets ECONNREFUSED and may bind the same
+ * name), while a socket in the file system is reached from every namespace that sees the file; a UDP port belongs to its
+ * namespace too.
+ * Without it: "the broker of (network namespace, uid)" would need more than a name, and a program in a container would talk
+ * to a broker whose addresses and interfaces it does not have. --wrong looks the broker up by a file-system path: it reaches
+ * the broker of the wrong namespace.
  */
 #include "platform/probe_net.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Leans on: a pidfd that a process sends of itself becomes readable, in whoever holds it, when the whole process is dead (before it
- * is reaped, and not at the end of its first thread alone); exec leaves it unreadable, but closes CLOEXEC sockets, so end-of-file
- * covers exec.
- * Without it: the broker and peers could not tell death from life: a forked child keeps the dead one's sockets open, and end-of-file
- * does not come. --wrong waits for that end-of-file.
+ * Leans on: a pidfd that a process sends of itself becomes readable, in whoever holds it, when the whole process is dead
+ * (before it is reaped, and not at the end of its first thread alone); exec leaves it unreadable, but closes CLOEXEC
+ * sockets, so end-of-file covers exec.
+ * Without it: the broker and peers could not tell death from life: a forked child keeps the dead one's sockets open, and
+ * end-of-file does not come. --wrong waits for that end-of-file.
  */
 #include "platform/probe_net.h"
 

@@ -5,8 +5,9 @@
  *   1   it is not (EXPECT): the design must change on this kernel,
  *   77  this machine cannot show it (SKIP), with the reason,
  *   99  the probe itself could not be set up (SETUP): says nothing about the behaviour.
- * `--wrong` runs the wrong variant through the same EXPECTs and is registered as a test that must end with 1; where the wrong variant
- * fails only by chance and did not within its time, it ends with 77. `--long` or SOFTVERBS_LONG=1 gives the long form.
+ * `--wrong` runs the wrong variant through the same EXPECTs and is registered as a test that must end with 1; where the
+ * wrong variant fails only by chance and did not within its time, it ends with 77. `--long` or SOFTVERBS_LONG=1 gives the
+ * long form.
  * A child made by probe_fork() dies with its parent and passes its status on through probe_join().
  */
 #ifndef PLATFORM_PROBE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Sockets and network namespaces for the platform probes: a namespace of one's own (by root, or by an ordinary user where user
- * namespaces are allowed), a veth pair in it, device features, and one way to send and to count datagrams.
+ * Sockets and network namespaces for the platform probes: a namespace of one's own (by root, or by an ordinary user where
+ * user namespaces are allowed), a veth pair in it, device features, and one way to send and to count datagrams.
  */
 #ifndef PLATFORM_PROBE_NET_H
 #define PLATFORM_PROBE_NET_H

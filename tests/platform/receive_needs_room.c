@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Leans on no kernel, but on a rule of arithmetic that the whole design keeps: receiving must not wait for room to send. Two peers
- * with bounded rings between them, each answering every request: when the receiver waits for room for its answer, and both rings are full
- * of requests, nobody takes anything out any more (a slot is free again when its packet is dealt with). When the answer stays owed (a
- * count in the QP) until there is room, all ends.
+ * Leans on no kernel, but on a rule of arithmetic that the whole design keeps: receiving must not wait for room to send. Two
+ * peers with bounded rings between them, each answering every request: when the receiver waits for room for its answer, and
+ * both rings are full of requests, nobody takes anything out any more (a slot is free again when its packet is dealt with).
+ * When the answer stays owed (a count in the QP) until there is room, all ends.
  * Without the rule: both directions saturated would hang two processes for ever. --wrong waits inside receive.
  * A model with a virtual scheduler: each seed is one interleaving, and a run without any possible step is a deadlock.
  */
@@ -115,6 +115,7 @@ int main(int argc, char **argv)
 			first_dead = seed;
 	EXPECT(dead == 0, "%llu of %llu runs deadlock, first with seed %llu", (unsigned long long)dead, (unsigned long long)runs,
 		(unsigned long long)first_dead);
-	printf("%llu runs end; at most %u answers owed at once (a QP acknowledges them with one ACK)\n", (unsigned long long)runs, most_owed);
+	printf("%llu runs end; at most %u answers owed at once (a QP acknowledges them with one ACK)\n", (unsigned long long)runs,
+		most_owed);
 	return PROBE_PASS;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Leans on: a producer that stores its tail, executes a full fence, and then tests the receiver's bit for its ring (setting it when
- * clear) and the receiver's sleeping word, never leaves a sleeper asleep beside a full ring; the sleeper sets its word, fences and
- * looks at the bits again. The same dance the other way round wakes a producer that ran out of room. Over eventfd and over futex,
- * between processes and, with --threads, inside one (which the thread sanitizer judges).
- * Without it: a QP that waits for its timer, or for ever. Each side stores one word and loads the other's: without a fence *between* the
- * two, both loads may pass both stores. --wrong fences after the load; it hangs within seconds, on x86 too.
+ * Leans on: a producer that stores its tail, executes a full fence, and then tests the receiver's bit for its ring (setting
+ * it when clear) and the receiver's sleeping word, never leaves a sleeper asleep beside a full ring; the sleeper sets its
+ * word, fences and looks at the bits again. The same dance the other way round wakes a producer that ran out of room. Over
+ * eventfd and over futex, between processes and, with --threads, inside one (which the thread sanitizer judges).
+ * Without it: a QP that waits for its timer, or for ever. Each side stores one word and loads the other's: without a fence
+ * *between* the two, both loads may pass both stores. --wrong fences after the load; it hangs within seconds, on x86 too.
  */
 #include "platform/probe.h"
 #include "base/clock.h"

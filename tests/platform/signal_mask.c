@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Leans on: a thread that was created with every signal blocked (the mask is inherited, so it is set before pthread_create and put back
- * behind it) never runs a handler of the application, not even when it is the only thread that is awake, or when all others block the
- * signal too: then it stays pending. Signals that a CPU raises are left out of the mask, or a fault would kill the process at once.
- * Without it: the application's SIGALRM or SIGCHLD handler would run on our progress thread, inside our locks and on our stack, and a
- * sigwait() of the application would miss signals. --wrong creates the thread with the mask it finds.
+ * Leans on: a thread that was created with every signal blocked (the mask is inherited, so it is set before pthread_create
+ * and put back behind it) never runs a handler of the application, not even when it is the only thread that is awake, or
+ * when all others block the signal too: then it stays pending. Signals that a CPU raises are left out of the mask, or a
+ * fault would kill the process at once.
+ * Without it: the application's SIGALRM or SIGCHLD handler would run on our progress thread, inside our locks and on our
+ * stack, and a sigwait() of the application would miss signals. --wrong creates the thread with the mask it finds.
  */
 #include "platform/probe.h"
 #include "base/clock.h"

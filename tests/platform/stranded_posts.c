@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Leans on: a caller that flags its work, fences, tries the progress lock, and after each unlock fences and looks at the flag again,
- * leaves no work behind: either it runs it, or the holder sees the flag after unlocking. Both sides need the full fence, since each
- * stores one word and then loads the other's (an unlock is a release only).
- * Without it: a post whose try failed just as the holder found the queue empty would wait for the next call into the library, which
- * may never come. --wrong does not look again after the unlock.
+ * Leans on: a caller that flags its work, fences, tries the progress lock, and after each unlock fences and looks at the
+ * flag again, leaves no work behind: either it runs it, or the holder sees the flag after unlocking. Both sides need the
+ * full fence, since each stores one word and then loads the other's (an unlock is a release only).
+ * Without it: a post whose try failed just as the holder found the queue empty would wait for the next call into the
+ * library, which may never come. --wrong does not look again after the unlock.
  */
 #include "platform/probe.h"
 #include "base/clock.h"

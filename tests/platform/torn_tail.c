@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Leans on: bytes placed in ascending order, the last ones (as many as one aligned store covers, at most 8) by a release store, are
- * complete for a reader that polls the last byte and then reads the rest.
- * Without it: programs that poll the last byte of a WRITE (ib_write_lat, most MPIs) would read a message whose beginning is still old.
- * --wrong places with memcpy, which stores its last vectors in the order that suits it and lets a store cross a line.
+ * Leans on: bytes placed in ascending order, the last ones (as many as one aligned store covers, at most 8) by a release
+ * store, are complete for a reader that polls the last byte and then reads the rest.
+ * Without it: programs that poll the last byte of a WRITE (ib_write_lat, most MPIs) would read a message whose beginning is
+ * still old. --wrong places with memcpy, which stores its last vectors in the order that suits it and lets a store cross a
+ * line.
  * A polling reader is a data race by the language's rules; what counts here is what the CPU and the compiler do.
  */
 #include "platform/probe.h"

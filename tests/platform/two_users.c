@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Leans on: a second user cannot join a SO_REUSEPORT group (EADDRINUSE); a bind *without* SO_REUSEPORT fails as long as any member
- * lives, and succeeds afterwards; SO_PEERCRED tells the accepting end who connected, and the connecting end who called listen().
- * Without it: another user's program could take packets out of our group, a new broker could join the group of survivors that it
- * does not know (two vaults, wrong order), or a client would trust a stranger's broker.
- * --wrong looks for survivors with a socket that has SO_REUSEPORT: it joins them instead of seeing them.
+ * Leans on: a second user cannot join a SO_REUSEPORT group (EADDRINUSE); a bind *without* SO_REUSEPORT fails as long as any
+ * member lives, and succeeds afterwards; SO_PEERCRED tells the accepting end who connected, and the connecting end who
+ * called listen().
+ * Without it: another user's program could take packets out of our group, a new broker could join the group of survivors
+ * that it does not know (two vaults, wrong order), or a client would trust a stranger's broker. --wrong looks for survivors
+ * with a socket that has SO_REUSEPORT: it joins them instead of seeing them.
  */
 #include "platform/probe_net.h"
 

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Leans on: a SO_REUSEPORT group with a classic-BPF selector gives a datagram to the socket whose number in the group is the number
- * the filter returns, over IPv4 and IPv6; a socket in flight in a socketpair (SCM_RIGHTS) stays in the group whoever dies; MSG_PEEK
- * with SO_PEEK_OFF gives copies of the descriptors in order and leaves them there. All as an ordinary user.
- * Without it: processes without privileges could not share UDP port 4791, or the death of one would send the packets of another
- * to a third. That a closed member is replaced by the last one is the reason for the vault: --wrong shows it.
+ * Leans on: a SO_REUSEPORT group with a classic-BPF selector gives a datagram to the socket whose number in the group is the
+ * number the filter returns, over IPv4 and IPv6; a socket in flight in a socketpair (SCM_RIGHTS) stays in the group whoever
+ * dies; MSG_PEEK with SO_PEEK_OFF gives copies of the descriptors in order and leaves them there. All as an ordinary user.
+ * Without it: processes without privileges could not share UDP port 4791, or the death of one would send the packets of
+ * another to a third. That a closed member is replaced by the last one is the reason for the vault: --wrong shows it.
  *
- * Also held here, because the broker depends on it: a number beyond the group falls back to a hash (some member gets the stray), a
- * datagram too short for the filter goes to member 0, and the vault must be a *stream* socketpair: datagram ones take
- * net.unix.max_dgram_qlen messages, which is 10 in a new network namespace.
+ * Also held here, because the broker depends on it: a number beyond the group falls back to a hash (some member gets the
+ * stray), and a datagram too short for the filter goes to member 0. SO_PEEK_OFF belongs to the vault's end, which all its
+ * holders share: two that peek at once get each other's, so each message carries its slot and a reader compares. The
+ * messages count against the sender's buffer: 278 of one byte fit into the default of 208 KiB.
  */
 #include "platform/probe_net.h"
 
