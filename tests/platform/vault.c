@@ -68,6 +68,23 @@ static int vault_peek(int vault, int slot)
 	return fd;
 }
 
+/* The place where the next peek looks is not a process's own: why each message carries its slot. */
+static void shared_place_check(int vault)
+{
+	uint8_t byte = 0;
+	pid_t other = probe_fork();
+	int fd;
+
+	if (other == 0) {
+		close(vault_peek(vault, 2));
+		probe_end(PROBE_PASS);
+	}
+	probe_join(other);
+	EXPECT(probe_fd_receive(vault, &byte, 1, MSG_PEEK | MSG_DONTWAIT, &fd) == 1 && byte == 3, "after another's peek of 2 ours is %d",
+		byte);
+	close(fd);
+}
+
 /* Reads all there is, waiting until `wanted` are there; any slot's when slot is -1. */
 static int drain(int fd, int slot, int wanted)
 {
@@ -146,6 +163,7 @@ static void survivor_run(uint16_t port)
 	}
 	for (int i = 0; i < slots; i++)
 		member[i] = vault_peek(vault, i);
+	shared_place_check(vault);
 	demultiplex_check(member, port, "maker alive");
 
 	SETUP(kill(maker, SIGKILL) == 0);
