@@ -187,7 +187,8 @@ def run_meson(tally, group, directory, names, full, env=None):
 def run_fuzz(tally, full):
     directory = f'{TOP}/build-asan/fuzz'
     found = [f'{directory}/{n}' for n in os.listdir(directory)] if os.path.isdir(directory) else []
-    targets = sorted(os.path.basename(p) for p in found if os.path.isfile(p) and os.access(p, os.X_OK))
+    targets = sorted(os.path.basename(p)[5:] for p in found
+                     if os.path.basename(p).startswith('fuzz_') and os.path.isfile(p) and os.access(p, os.X_OK))
     if not targets:
         tally.add('fuzz', 'fail', 'fuzz', 'no fuzz targets were found')
         return
@@ -203,7 +204,7 @@ def run_fuzz(tally, full):
             with tempfile.TemporaryDirectory() as work:
                 os.mkdir(f'{work}/new')
                 corpora = [f'{work}/new'] + [c for c in (f'{TOP}/fuzz/corpus/{name}',) if os.path.isdir(c)]
-                done = subprocess.run([f'{directory}/{name}', f'-max_total_time={seconds}', '-timeout=10',
+                done = subprocess.run([f'{directory}/fuzz_{name}', f'-max_total_time={seconds}', '-timeout=10',
                                        '-rss_limit_mb=1024',
                                        '-print_final_stats=1', f'-artifact_prefix={work}/'] + corpora, cwd=work, text=True,
                                       errors='replace', stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
