@@ -465,8 +465,14 @@ static void plan_link(struct storm *s, struct sim_link *l)
 		f->sleep = (uint32_t)below(s, 2000);
 		f->sleep_ns = below(s, 5000000);
 	}
-	if (s->lossless)
+	if (s->lossless) {
+		/* Stopped like a process in a debugger, for longer than all retries together. */
+		if (s->error == STORM_NO_ERROR && below(s, 4) == 0) {
+			f->sleep = 1 + (uint32_t)below(s, 1000);
+			f->sleep_ns = 2000 * BASE_MSEC;
+		}
 		return;
+	}
 	if (below(s, 4))
 		f->drop = (uint32_t)below(s, s->mode == STORM_HARSH ? 40000 : 3000);
 	if (below(s, 2))
@@ -494,7 +500,7 @@ static void plan_config(struct storm *s)
 			.mtu = mtu,
 			.sq_psn = (uint32_t)(below(s, 2) ? below(s, 1 << 24) : 0xffffff - below(s, 40)),
 			.access = TRANSPORT_REMOTE_WRITE,
-			.timeout = (uint8_t)(s->error ? between(s, 8, 11) : between(s, 9, 16)),
+			.timeout = (uint8_t)(s->error || s->lossless ? between(s, 8, 11) : between(s, 9, 16)),
 			.retry_cnt = 7,
 			.rnr_retry = (uint8_t)(s->mode == STORM_GARBAGE ? 6 : RC_RNR_RETRY_FOREVER),
 			.min_rnr_timer = (uint8_t)between(s, 1, 14),

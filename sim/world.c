@@ -12,6 +12,9 @@
 #include "wire/opcode.h"
 #include "wire/psn.h"
 
+/* No clock starts at 0. */
+#define SIM_START (1000 * BASE_SEC)
+
 enum { ROOM_BYTES = 64 * (4096 + 64) };
 
 struct sim_packet {
@@ -32,7 +35,7 @@ void sim_trace(struct sim_world *world, const char *format, ...)
 
 	if (world->trace == NULL)
 		return;
-	used = snprintf(line, sizeof(line), "%10.3f ", (double)world->now / 1000);
+	used = snprintf(line, sizeof(line), "%10.3f ", (double)(world->now - SIM_START) / 1000);
 	va_start(ap, format);
 	vsnprintf(line + used, sizeof(line) - (size_t)used, format, ap);
 	va_end(ap);
@@ -86,7 +89,7 @@ void sim_world_init(struct sim_world *world, uint64_t seed)
 {
 	memset(world, 0, sizeof(*world));
 	world->random.state = seed;
-	world->now = 1000 * BASE_SEC; /* no clock starts at 0 */
+	world->now = SIM_START;
 }
 
 void sim_world_fini(struct sim_world *world)
@@ -438,6 +441,11 @@ static void receive(struct sim_endpoint *ep)
 	drain(ep);
 }
 
+static uint64_t slept_by(const struct sim_endpoint *ep, uint64_t now)
+{
+	return ep->slept_total - (ep->asleep_until > now ? ep->asleep_until - now : 0);
+}
+
 static void step(struct sim_endpoint *ep)
 {
 	struct sim_world *w = ep->world;
@@ -460,14 +468,21 @@ static void step(struct sim_endpoint *ep)
 	}
 	if (ep->inbox_head)
 		next = w->now + 1;
-	excused = ep->slept_total - ep->slept_charged;
-	ep->slept_charged = ep->slept_total;
+	excused = slept_by(ep, w->now) - ep->slept_charged;
+	ep->slept_charged += excused;
 	if (ep->link.lossless) {
-		excused += ep->peer->slept_total - ep->peer_slept_charged;
-		ep->peer_slept_charged = ep->peer->slept_total;
+		uint64_t peers = slept_by(ep->peer, w->now) - ep->peer_slept_charged;
+
+		ep->peer_slept_charged += peers;
+		excused += peers;
 	}
-	if (excused || w->now >= rc_deadline(&ep->qp))
+	if (excused || w->now >= rc_deadline(&ep->qp)) {
+		struct rc_stats before = *rc_stats_get(&ep->qp);
+
 		rc_tick(&ep->qp, w->now, excused);
+		if (rc_stats_get(&ep->qp)->timeouts != before.timeouts)
+			sim_trace(w, "%s: timeout", ep->name);
+	}
 	drain(ep);
 	if (ep->app) {
 		uint64_t at = ep->app(ep, w->now);
@@ -500,7 +515,7 @@ bool sim_world_step(struct sim_world *world)
 		return true;
 	}
 	if (ev.ep->dead || (!ev.packet->from->link.lossless && ev.ep->inbox_count >= ev.packet->from->link.capacity)) {
-		sim_trace(world, "%s: %06x overflow", ev.ep->name, ev.packet->head.bth.psn);
+		sim_trace(world, "%s: %06x %s", ev.ep->name, ev.packet->head.bth.psn, ev.ep->dead ? "nobody there" : "overflow");
 		consumed(ev.packet);
 		return true;
 	}
