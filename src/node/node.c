@@ -37,6 +37,8 @@ free_node:
 static void linger_until(struct node *node, struct node_flow *flow, uint64_t give_up)
 {
 	do {
+		if (flow != NULL)
+			node_ready(node, flow);
 		node_progress(node, true);
 		if (flow != NULL ? !flow->ops->wants_room(flow, node->now) : node->ready.first == NULL)
 			return;
@@ -131,11 +133,6 @@ void node_flow_remove(struct node *node, struct node_flow *flow, bool linger)
 struct node_flow *node_flow_find(struct node *node, uint32_t qpn)
 {
 	return qpn >> 16 == node->config.slot ? node->table[qpn & (NODE_QPN_INDEXES - 1)] : NULL;
-}
-
-uint64_t node_unknown_qpn(const struct node *node)
-{
-	return node->unknown_qpn;
 }
 
 void node_flow_path(struct node *node, struct node_flow *flow, const struct link_path *path)

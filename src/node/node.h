@@ -27,6 +27,7 @@ struct node_config {
 	int udp_socket;         /* -1: none; borrowed */
 	int wake_eventfd;       /* peers write it while we sleep; borrowed */
 	int control_fd;         /* -1: none */
+	_Atomic uint64_t *unknown_qpn; /* counts runs dropped because nobody has their QPN; borrowed */
 	/* Called by the progress thread, without the lock, when control_fd is readable or has hung up. May change control_fd: returns the one to watch. */
 	int (*control)(void *context);
 	void *control_context;
@@ -52,8 +53,6 @@ void node_flow_remove(struct node *node, struct node_flow *flow, bool linger);
  * Sets the flow's path (at RTR, at reset: kind LINK_NOWHERE). Lock held. The path's qpn is filled in.
  */
 void node_flow_path(struct node *node, struct node_flow *flow, const struct link_path *path);
-/* Runs dropped because nobody has their QPN. */
-uint64_t node_unknown_qpn(const struct node *node);
 /* NULL if nobody has it. Lock held. */
 struct node_flow *node_flow_find(struct node *node, uint32_t qpn);
 

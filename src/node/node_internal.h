@@ -51,7 +51,6 @@ struct node {
 	struct node_queue ready, touched, waiting;
 	struct node_timers timers;
 	uint64_t now; /* of this round */
-	uint64_t unknown_qpn;     /* runs for a QPN that nobody has */
 
 	/* The thread; `sleeping_until` is read by others with the lock held, to know whether to poke it. */
 	pthread_t thread;

@@ -104,7 +104,7 @@ static void arrived(void *context, const struct link_rx *rx)
 	struct node_flow *flow = node_flow_find(node, rx->run.head.bth.dest_qpn);
 
 	if (flow == NULL) {
-		node->unknown_qpn++;
+		atomic_fetch_add_explicit(node->config.unknown_qpn, 1, memory_order_relaxed);
 		return;
 	}
 	flow->ops->receive(flow, node->now, rx);

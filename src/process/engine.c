@@ -116,13 +116,16 @@ static int link_counters_create(struct export_writer *export, struct link_counte
 	return err;
 }
 
-static int export_create(struct process_engine *engine, struct link_counters **counters)
+static int export_create(struct process_engine *engine, struct link_counters **counters, _Atomic uint64_t **unknown_qpn)
 {
 	int err = export_writer_create(process_slot(engine->process), &engine->export);
 
 	if (err != 0)
 		return err;
+	const char *const node_counters[] = { "dropped: unknown QPN" };
 	err = link_counters_create(engine->export, counters);
+	if (err == 0)
+		err = export_counters_reserve(engine->export, "node", "", node_counters, 1, NULL, unknown_qpn);
 	if (err != 0) {
 		export_writer_destroy(engine->export);
 		return err;
@@ -145,7 +148,8 @@ static int engine_create(struct process_engine **out)
 	if (err != 0)
 		goto free_engine;
 	struct link_counters *counters;
-	err = export_create(engine, &counters);
+	_Atomic uint64_t *unknown_qpn;
+	err = export_create(engine, &counters, &unknown_qpn);
 	if (err != 0)
 		goto put_process;
 
@@ -154,6 +158,7 @@ static int engine_create(struct process_engine **out)
 		.slot = process_slot(engine->process),
 		.udp_socket = process_udp_socket(engine->process),
 		.wake_page = process_wake_page(engine->process),
+		.own_eventfd = process_wake_fd(engine->process),
 		.counters = counters,
 		.gso = config->gso != CONFIG_OFF,
 	};
@@ -168,6 +173,7 @@ static int engine_create(struct process_engine **out)
 		.udp_socket = process_udp_socket(engine->process),
 		.wake_eventfd = process_wake_fd(engine->process),
 		.control_fd = process_control_fd(engine->process),
+		.unknown_qpn = unknown_qpn,
 		.control = control,
 		.control_context = engine,
 	};
