@@ -185,7 +185,7 @@ def rule_borders(path, text):
         for number, m in lines_matching(IMPURE_CALLS, code):
             yield number, f'{m.group(1)}(): no clock, socket, thread, log or allocation in a sans-IO folder'
     if path.startswith('src/'):
-        for number, m in lines_matching(re.compile(r'\b(strcpy|strcat|sprintf|gets|alloca)\s*\('), code):
+        for number, m in lines_matching(re.compile(r'\b(strcat|sprintf|vsprintf|gets|alloca)\s*\('), code):
             yield number, f'{m.group(1)}(): use the one with a bound'
 
 
