@@ -66,7 +66,8 @@ int export_writer_create(uint8_t slot, struct export_writer **out)
 	if (writer == NULL)
 		return BASE_ERR_NOMEM;
 	for (int i = 0; i < EXPORT_TABLES; i++) {
-		spans[i] = (struct export_span){ .offset = bytes, .stride = table_shapes[i].stride, .count = table_shapes[i].count };
+		spans[i] = (struct export_span){ .offset = bytes, .stride = table_shapes[i].stride,
+				.count = table_shapes[i].count };
 		bytes += page_round((uint64_t)table_shapes[i].stride * table_shapes[i].count);
 	}
 	writer->fd = memfd_create("softverbs-export", MFD_CLOEXEC | MFD_ALLOW_SEALING);

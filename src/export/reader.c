@@ -33,14 +33,16 @@ static int read_at(int fd, void *out, size_t len, uint64_t offset)
 static bool spans_fit(const struct export_header *header)
 {
 	static const uint32_t least[EXPORT_TABLES] = {
-		sizeof(struct export_group), sizeof(struct export_name), sizeof(uint64_t), sizeof(struct export_mr), sizeof(struct export_qp),
+		sizeof(struct export_group), sizeof(struct export_name), sizeof(uint64_t), sizeof(struct export_mr),
+				sizeof(struct export_qp),
 	};
 	static const uint32_t most[EXPORT_TABLES] = { EXPORT_GROUPS, EXPORT_NAMES, EXPORT_VALUES, EXPORT_MRS, EXPORT_QPS };
 
 	for (int i = 0; i < EXPORT_TABLES; i++) {
 		const struct export_span *span = &header->tables[i];
 
-		if (span->stride < least[i] || span->stride > EXPORT_PAGE || span->count > most[i] || span->offset > header->bytes ||
+		if (span->stride < least[i] || span->stride > EXPORT_PAGE || span->count > most[i] ||
+				span->offset > header->bytes ||
 		    (uint64_t)span->stride * span->count > header->bytes - span->offset)
 			return false;
 	}
@@ -114,7 +116,8 @@ int export_reader_group(const struct export_reader *reader, uint32_t index, stru
 		return BASE_ERR_NOENT; /* never reserved: none is behind it */
 	if (group.in_use == 0)
 		return BASE_ERR_AGAIN;
-	uint32_t names = reader->header.tables[EXPORT_TABLE_NAMES].count, values = reader->header.tables[EXPORT_TABLE_VALUES].count;
+	uint32_t names = reader->header.tables[EXPORT_TABLE_NAMES].count,
+			values = reader->header.tables[EXPORT_TABLE_VALUES].count;
 	if (group.count > names || group.first_name > names - group.count || group.count > values ||
 	    group.first_value > values - group.count)
 		return BASE_ERR_MALFORMED;
@@ -177,7 +180,8 @@ int export_reader_qp_next(const struct export_reader *reader, uint32_t *index, s
 		if (qp.qpn == 0)
 			continue;
 		*out = (struct export_qp_view){
-			.qpn = qp.qpn, .dest_qpn = qp.dest_qpn, .type = qp.type, .state = qp.state, .pd = qp.pd, .access = qp.access,
+			.qpn = qp.qpn, .dest_qpn = qp.dest_qpn, .type = qp.type, .state = qp.state, .pd = qp.pd,
+					.access = qp.access,
 			.rq_psn = qp.rq_psn, .sq_psn = qp.sq_psn, .port = qp.port, .link_kind = qp.link_kind, .mtu = qp.mtu,
 		};
 		for (int i = 0; i < EXPORT_QP_COUNTERS; i++)

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "hca/device.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "hca/device_internal.h"
+#include "hca/event_fd.h"
+#include "hca/limits.h"
+#include "wire/mtu.h"
+
+/* Values of enum ibv_device_cap_flags. */
+enum {
+	CAP_BAD_PKEY_CNTR = 1 << 1,
+	CAP_CHANGE_PHY_PORT = 1 << 4,
+	CAP_PORT_ACTIVE_EVENT = 1 << 10,
+	CAP_SYS_IMAGE_GUID = 1 << 11,
+	CAP_RC_RNR_NAK_GEN = 1 << 12,
+	CAP_SRQ_RESIZE = 1 << 13,
+};
+enum { PORT_CAP_CM_SUP = 1 << 16, PHYS_STATE_DISABLED = 3, PHYS_STATE_LINK_UP = 5, WIDTH_1X = 1, SPEED_10G = 4 };
+
+static const char *const port_counter_names[HCA_PORT_COUNTERS] = {
+	[HCA_PORT_SENT_PACKETS] = "sent_packets",
+	[HCA_PORT_SENT_BYTES] = "sent_bytes",
+	[HCA_PORT_RECEIVED_PACKETS] = "received_packets",
+	[HCA_PORT_RECEIVED_BYTES] = "received_bytes",
+	[HCA_PORT_TOOK_RUNS] = "took_runs",
+	[HCA_PORT_DUPLICATE] = "duplicate",
+	[HCA_PORT_OUT_OF_ORDER] = "out_of_order",
+	[HCA_PORT_RNR] = "receiver_not_ready",
+	[HCA_PORT_NAKED] = "refused",
+	[HCA_PORT_DROP_STATE] = "drop_state",
+	[HCA_PORT_DROP_OPCODE] = "drop_opcode",
+	[HCA_PORT_DROP_PSN] = "drop_psn",
+	[HCA_PORT_DROP_PKEY] = "drop_pkey",
+	[HCA_PORT_DROP_ADDRESS] = "drop_address",
+	[HCA_PORT_CQ_OVERRUN] = "cq_overrun",
+};
+
+/*
+ * perftest 4.5 chooses inline sizes by the part id alone (but for Chelsio's and Intel's vendor ids) and turns inline data off
+ * for parts that it does not know. 4119 is one of those it knows. The vendor id is nobody's, as rxe's is: programs that load a
+ * vendor's own provider look for vendor and part together, and must not find them.
+ */
+void hca_identity_default(struct hca_identity *out)
+{
+	*out = (struct hca_identity){ .vendor_id = 0xffffff, .vendor_part_id = 4119, .fw_ver = "0.1.0" };
+}
+
+int hca_device_create(const struct hca_device_config *config, struct hca_device **out)
+{
+	if (config->engine.ops == NULL || config->ops == NULL || config->memory == NULL || config->export == NULL ||
+	    wire_mtu_bytes(config->active_mtu) == 0)
+		return BASE_ERR_INVAL;
+	struct hca_device *device = calloc(1, sizeof(*device));
+	if (device == NULL)
+		return BASE_ERR_NOMEM;
+	device->config = *config;
+	device->config.name[sizeof(device->config.name) - 1] = 0;
+	device->config.identity.fw_ver[sizeof(device->config.identity.fw_ver) - 1] = 0;
+	int err = export_counters_reserve(config->export, "port", device->config.name, port_counter_names, HCA_PORT_COUNTERS,
+					  &device->port_group, &device->counters);
+	if (err != 0) {
+		free(device);
+		return err;
+	}
+	atomic_init(&device->active_mtu, config->active_mtu);
+	atomic_init(&device->active, config->port_active);
+	pthread_mutex_init(&device->lock, NULL);
+	*out = device;
+	return 0;
+}
+
+int hca_device_destroy(struct hca_device *device)
+{
+	pthread_mutex_lock(&device->lock);
+	bool busy = device->contexts != NULL;
+	pthread_mutex_unlock(&device->lock);
+	if (busy)
+		return BASE_ERR_BUSY;
+	export_counters_retire(device->config.export, device->port_group);
+	pthread_mutex_destroy(&device->lock);
+	free(device);
+	return 0;
+}
+
+void hca_device_query(const struct hca_device *device, struct hca_device_attr *out)
+{
+	*out = (struct hca_device_attr){
+		.identity = device->config.identity,
+		.max_mr_size = UINT64_MAX,
+		.page_size_cap = 0xfffff000,
+		.cap_flags = CAP_BAD_PKEY_CNTR | CAP_CHANGE_PHY_PORT | CAP_PORT_ACTIVE_EVENT | CAP_SYS_IMAGE_GUID | CAP_RC_RNR_NAK_GEN |
+			     CAP_SRQ_RESIZE,
+		.max_qp = HCA_MAX_QP, .max_qp_wr = HCA_MAX_QP_WR, .max_sge = HCA_MAX_SGE, .max_sge_rd = HCA_MAX_SGE,
+		.max_cq = HCA_MAX_CQ, .max_cqe = HCA_MAX_CQE, .max_mr = HCA_MAX_MR, .max_pd = HCA_MAX_PD,
+		.max_qp_rd_atom = HCA_MAX_RD_ATOM, .max_res_rd_atom = HCA_MAX_RD_ATOM * HCA_MAX_QP,
+				.max_qp_init_rd_atom = HCA_MAX_RD_ATOM,
+		.max_ah = HCA_MAX_AH, .max_srq = HCA_MAX_SRQ, .max_srq_wr = HCA_MAX_SRQ_WR, .max_srq_sge = HCA_MAX_SRQ_SGE,
+		.max_inline = HCA_MAX_INLINE, .comp_vectors = HCA_COMP_VECTORS,
+		.atomics = true, .max_pkeys = 1, .local_ca_ack_delay = 15, .phys_port_cnt = HCA_PORTS,
+	};
+}
+
+void hca_device_query_port(const struct hca_device *device, struct hca_port_attr *out)
+{
+	bool active = atomic_load_explicit(&device->active, memory_order_relaxed);
+
+	*out = (struct hca_port_attr){
+		.state = active ? HCA_PORT_ACTIVE : HCA_PORT_DOWN,
+		.max_mtu = WIRE_MTU_CODE_MAX,
+		.active_mtu = atomic_load_explicit(&device->active_mtu, memory_order_relaxed),
+		.gid_tbl_len = HCA_GID_TABLE,
+		.port_cap_flags = PORT_CAP_CM_SUP,
+		.max_msg_sz = HCA_MAX_MSG_BYTES,
+		.pkey_tbl_len = 1,
+		.phys_state = active ? PHYS_STATE_LINK_UP : PHYS_STATE_DISABLED,
+		.active_width = WIDTH_1X,
+		.active_speed = SPEED_10G,
+		.max_vl_num = 1,
+	};
+}
+
+static void raise_on_contexts(struct hca_device *device, enum hca_async_type type)
+{
+	pthread_mutex_lock(&device->lock);
+	for (struct hca_context *context = device->contexts; context != NULL; context = context->next)
+		hca_async_raise(&context->self, type);
+	pthread_mutex_unlock(&device->lock);
+}
+
+void hca_device_port_set(struct hca_device *device, bool active, int active_mtu)
+{
+	if (wire_mtu_bytes(active_mtu) != 0)
+		atomic_store_explicit(&device->active_mtu, active_mtu, memory_order_relaxed);
+	if (atomic_exchange_explicit(&device->active, active, memory_order_relaxed) != active)
+		raise_on_contexts(device, active ? HCA_ASYNC_PORT_ACTIVE : HCA_ASYNC_PORT_ERR);
+}
+
+void hca_device_gids_changed(struct hca_device *device)
+{
+	raise_on_contexts(device, HCA_ASYNC_GID_CHANGE);
+}
+
+void hca_device_lost(struct hca_device *device)
+{
+	raise_on_contexts(device, HCA_ASYNC_DEVICE_FATAL);
+}
+
+int hca_context_open(struct hca_device *device, void *user, struct hca_context **out)
+{
+	struct hca_context *context = calloc(1, sizeof(*context));
+
+	if (context == NULL)
+		return BASE_ERR_NOMEM;
+	context->async_fd = hca_event_fd_create();
+	if (context->async_fd < 0) {
+		free(context);
+		return BASE_ERR_NOMEM;
+	}
+	context->device = device;
+	context->user = user;
+	pthread_mutex_init(&context->async_lock, NULL);
+	pthread_cond_init(&context->async_acked, NULL);
+	hca_async_source_init(&context->self, context, user);
+	context->self.counted = false;
+	context->self.port = 1;
+	pthread_mutex_lock(&device->lock);
+	context->next = device->contexts;
+	device->contexts = context;
+	pthread_mutex_unlock(&device->lock);
+	*out = context;
+	return 0;
+}
+
+int hca_context_close(struct hca_context *context)
+{
+	struct hca_device *device = context->device;
+
+	if (atomic_load(&context->objects) != 0)
+		return BASE_ERR_BUSY;
+	pthread_mutex_lock(&device->lock);
+	for (struct hca_context **at = &device->contexts; *at != NULL; at = &(*at)->next)
+		if (*at == context) {
+			*at = context->next;
+			break;
+		}
+	pthread_mutex_unlock(&device->lock);
+	hca_event_fd_close(context->async_fd);
+	pthread_cond_destroy(&context->async_acked);
+	pthread_mutex_destroy(&context->async_lock);
+	free(context);
+	return 0;
+}
+
+struct hca_device *hca_context_device(const struct hca_context *context)
+{
+	return context->device;
+}
+
+void *hca_context_user(const struct hca_context *context)
+{
+	return context->user;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "hca/pd.h"
+
+#include <stdlib.h>
+
+#include "base/err.h"
+#include "hca/device_internal.h"
+#include "hca/pd_internal.h"
+
+int hca_pd_alloc(struct hca_context *context, void *user, struct hca_pd **out)
+{
+	static _Atomic uint32_t last_number;
+	struct hca_pd *pd = calloc(1, sizeof(*pd));
+
+	if (pd == NULL)
+		return BASE_ERR_NOMEM;
+	pd->context = context;
+	pd->user = user;
+	/* 2^32 domains in one process would have to live at once, or an old number be in a region still, for two to meet. */
+	do
+		pd->number = atomic_fetch_add(&last_number, 1) + 1;
+	while (pd->number == 0);
+	atomic_fetch_add(&context->objects, 1);
+	*out = pd;
+	return 0;
+}
+
+int hca_pd_dealloc(struct hca_pd *pd)
+{
+	if (atomic_load(&pd->objects) != 0)
+		return BASE_ERR_BUSY;
+	atomic_fetch_sub(&pd->context->objects, 1);
+	free(pd);
+	return 0;
+}
+
+uint32_t hca_pd_number(const struct hca_pd *pd)
+{
+	return pd->number;
+}
+
+void *hca_pd_user(const struct hca_pd *pd)
+{
+	return pd->user;
+}

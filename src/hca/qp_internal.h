@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The inside of queue pairs. Read by hca/qp*.c, and by hca/cq.c for the send slots that a poll frees. */
+#ifndef HCA_QP_INTERNAL_H
+#define HCA_QP_INTERNAL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "dma/access.h"
+#include "hca/cq_internal.h"
+#include "hca/pd_internal.h"
+#include "hca/qp.h"
+#include "hca/rq.h"
+#include "hca/srq_internal.h"
+#include "transport/rc.h"
+
+enum {
+	HCA_QP_STAGED = 64,
+			/* finished receives between receive() and publish(): a round takes no more runs than that off the links */
+	HCA_QP_TAKEN = 16,  /* receives in the transport's hands */
+};
+
+struct hca_qp {
+	struct node_flow flow; /* progress lock */
+	struct hca_context *context;
+	struct hca_pd *pd;
+	void *user;
+	enum hca_qp_type type;
+	struct hca_cq *send_cq, *recv_cq;
+	struct hca_srq *srq;
+	struct hca_qp_cap cap;
+	bool sq_sig_all;
+	struct hca_async_source source;
+	struct export_qp *exported;
+
+	/* Follows the transport's state; written with the progress lock held, read by anybody. */
+	_Atomic uint32_t state;
+
+	/* One modify at a time; taken before the progress lock. */
+	pthread_mutex_t modify_lock;
+	struct hca_qp_attr attr; /* as last set */
+
+	/* Posting; taken under the progress lock only by a reset. */
+	pthread_mutex_t sq_lock;
+	uint32_t sq_staged;           /* posted, and what this begin..end added */
+	_Atomic uint32_t sq_freed;    /* slots before it may be posted to again; written under the CQ's lock,
+			at reset under both */
+	struct transport_sq sq;
+
+	struct hca_rq rq;
+
+	/* Progress lock. */
+	struct rc_qp rc;
+	struct rc_config config;
+	struct dma_view view;
+	bool notify_drained;
+	bool last_wqe_raised;
+	uint32_t taken_count;
+	uint32_t taken[HCA_QP_TAKEN]; /* slots of the SRQ or RQ */
+	uint32_t staged_count;
+	struct transport_completion staged[HCA_QP_STAGED];
+};
+
+/* The send at this index of the SQ was seen: its slot and all before it are free. Called under the CQ's lock. */
+static inline void hca_qp_sq_free(struct hca_qp *qp, uint32_t index)
+{
+	atomic_store_explicit(&qp->sq_freed, index + 1, memory_order_release);
+}
+
+extern const struct node_flow_ops hca_qp_flow_ops;             /* qp_flow.c */
+extern const struct transport_memory_ops hca_qp_memory_ops;    /* qp_memory.c: host is the QP */
+extern const struct transport_recv_ops hca_qp_recv_ops;        /* qp_flow.c: host is the QP */
+extern const char *const hca_qp_counter_names[EXPORT_QP_COUNTERS];
+
+/* Gives back the receives that the transport forgot, and what was staged. Progress lock held, or the flow is gone. */
+void hca_qp_receives_forget(struct hca_qp *qp);
+/* Makes `state` and the export follow. Progress lock held. */
+void hca_qp_state_follow(struct hca_qp *qp);
+
+#endif
