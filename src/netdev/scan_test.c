@@ -49,7 +49,8 @@ static void test_interfaces(void **state)
 	if (!own_namespace)
 		skip();
 	run("ip link add veth0 address 02:00:00:00:00:07 mtu 4200 type veth peer name veth1 && ip link set veth0 up && "
-		"ip link set veth1 up && ip addr add fd00::7/64 dev veth0 nodad && ip addr add 10.9.0.1/24 dev veth0 && ip addr add 10.9.0.2/24 dev veth0");
+		"ip link set veth1 up && ip addr add fd00::7/64 dev veth0 nodad && "
+		"ip addr add 10.9.0.1/24 dev veth0 && ip addr add 10.9.0.2/24 dev veth0");
 	assert_int_equal(netdev_scan(&scan), BASE_OK);
 	const struct netdev_interface *veth = find("veth0");
 	assert_non_null(veth);
