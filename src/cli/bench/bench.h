@@ -59,6 +59,12 @@ struct bench_perftest {
 /* Quotes what both ends said when they fail. */
 bool bench_perftest_run(const struct bench_perftest *test, const char *device, double *out);
 
+/*
+ * The number in what a client printed, from the line that begins with the size: "#bytes #iterations peak average rate" of
+ * the bandwidth programs, "#bytes #iterations t_min t_max t_typical ..." of the latency programs. False: there is none.
+ */
+bool bench_perftest_parse(const char *text, const char *size, enum bench_unit unit, double *out);
+
 /* The median of count > 0 values; sorts them. */
 double bench_median(double *values, size_t count);
 

@@ -130,11 +130,7 @@ static char *side_text(const struct side *side)
 	return text;
 }
 
-/*
- * The line that begins with the size: "#bytes #iterations peak average rate" of the bandwidth programs, "#bytes
- * #iterations t_min t_max t_typical ..." of the latency programs.
- */
-static bool parse(const char *text, const char *size, enum bench_unit unit, double *out)
+bool bench_perftest_parse(const char *text, const char *size, enum bench_unit unit, double *out)
 {
 	for (const char *line = text; line != NULL; line = strchr(line, '\n')) {
 		double v[5];
@@ -179,7 +175,7 @@ bool bench_perftest_run(const struct bench_perftest *test, const char *device, d
 	}
 	words[0] = side_text(&server);
 	words[1] = side_text(&client);
-	if (!ok || words[1] == NULL || !parse(words[1], test->size, test->unit, out)) {
+	if (!ok || words[1] == NULL || !bench_perftest_parse(words[1], test->size, test->unit, out)) {
 		fprintf(stderr, "softverbs bench: %s -s %s%s failed.\n--- server ---\n%s\n--- client ---\n%s\n",
 			test->program, test->size, test->wire ? " (wire)" : "", words[0] != NULL ? words[0] : "",
 			words[1] != NULL ? words[1] : "");
