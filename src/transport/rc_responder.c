@@ -270,7 +270,7 @@ static enum rc_verdict refuse(struct rc_qp *qp, uint32_t psn, uint8_t syndrome, 
 static enum rc_verdict give(struct rc_qp *qp, const struct transport_run *packet, enum rc_answer answer)
 {
 	struct rc_responder *r = &qp->resp;
-	uint32_t psn = packet->head.bth.psn;
+	uint32_t psn = packet->head.bth.psn & RC_PSN_MASK;
 
 	switch (answer) {
 	case RC_ANSWER_PASS:

@@ -1,0 +1,513 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The small print of RC, one step function at a time: what a world with a clock and a network brings about too seldom to be seen, or
+ * repairs so well that nobody notices.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "sim/host.h"
+#include "transport/rc.h"
+#include "wire/opcode.h"
+#include "wire/psn.h"
+#include "wire/timer.h"
+
+enum { MTU = 256, KEY = 1, KEY_GOING = 2, T = 1000000 };
+
+static uint8_t buf[128 * 1024];
+
+struct one {
+	struct rc_qp qp;
+	struct sim_host host;
+	struct rc_config config;
+	uint64_t now;
+};
+
+static struct one *open_qp(bool lossless)
+{
+	static struct one o;
+
+	memset(&o, 0, sizeof(o));
+	sim_host_init(&o.host, 64, 64);
+	sim_host_region(&o.host, 0x1000, 1 << 20, TRANSPORT_LOCAL_WRITE | TRANSPORT_REMOTE_WRITE, KEY);
+	sim_host_region(&o.host, 0x1000, 1 << 16, TRANSPORT_LOCAL_WRITE, KEY_GOING);
+	o.now = T;
+	o.config = (struct rc_config){ .qpn = 1, .dest_qpn = 2, .mtu = MTU, .sq_psn = 100, .rq_psn = 200, .access = 2, .timeout = 14,
+				       .retry_cnt = 7, .rnr_retry = 7, .min_rnr_timer = 12, .lossless = lossless, .pkey = 0xffff };
+	rc_init(&o.qp, (struct transport_memory){ &sim_host_memory_ops, &o.host }, &o.host.sq, &sim_host_recv_ops, &o.host);
+	rc_to_init(&o.qp);
+	rc_to_rtr(&o.qp, &o.config);
+	return &o;
+}
+
+static struct one *open_rts(bool lossless)
+{
+	struct one *o = open_qp(lossless);
+
+	rc_to_rts(&o->qp, &o->config);
+	return o;
+}
+
+static void close_qp(struct one *o)
+{
+	sim_host_fini(&o->host);
+}
+
+static void post(struct one *o, uint32_t length, uint32_t key)
+{
+	uint32_t n = atomic_load(&o->host.sq.posted);
+	struct transport_sge sge = { .addr = 0x1000, .length = length, .lkey = key };
+	struct transport_wqe wqe = { .wr_id = n, .op = TRANSPORT_OP_RDMA_WRITE, .length = length, .num_sge = 1, .rkey = KEY,
+				     .remote_addr = 0x1000 };
+
+	assert_true(sim_host_post_send(&o->host, &wqe, &sge, sizeof(sge)));
+}
+
+/* One packet at most; its PSN, -1 when there is none. */
+static int64_t pull(struct one *o)
+{
+	struct transport_room room = { .buf = buf, .bytes = sizeof(buf), .packets = 1 };
+	struct transport_run run;
+	size_t used;
+
+	return rc_next(&o->qp, o->now, &room, &run, &used) ? (int64_t)run.head.bth.psn : -1;
+}
+
+static int pull_answer(struct one *o, uint32_t *psn)
+{
+	struct transport_room room = { .buf = buf, .bytes = sizeof(buf), .packets = 1 };
+	struct transport_run run;
+	size_t used;
+
+	if (!rc_next(&o->qp, o->now, &room, &run, &used))
+		return -1;
+	*psn = run.head.bth.psn;
+	return run.head.aeth.syndrome;
+}
+
+static enum rc_verdict answer(struct one *o, uint32_t psn, uint8_t syndrome)
+{
+	struct transport_run run = { .packets = 1, .last_opcode = WIRE_RC_ACKNOWLEDGE };
+
+	run.head.bth.opcode = WIRE_RC_ACKNOWLEDGE;
+	run.head.bth.psn = psn;
+	run.head.bth.pkey = 0xffff;
+	run.head.aeth.syndrome = syndrome;
+	run.head.op = wire_opcode_find(WIRE_RC_ACKNOWLEDGE);
+	run.head.payload = buf;
+	return rc_receive(&o->qp, o->now, &run);
+}
+
+static enum rc_verdict request(struct one *o, uint8_t opcode, uint32_t psn, uint32_t len, bool ack_req)
+{
+	struct transport_run run = { .packets = 1, .last_opcode = opcode, .mtu = MTU };
+
+	run.head.bth.opcode = opcode;
+	run.head.bth.psn = psn;
+	run.head.bth.pkey = 0xffff;
+	run.head.bth.ack_req = ack_req;
+	run.head.reth = (struct wire_reth){ .va = 0x1000, .rkey = KEY, .length = len };
+	run.head.op = wire_opcode_find(opcode);
+	run.head.payload = buf;
+	run.head.payload_len = len;
+	return rc_receive(&o->qp, o->now, &run);
+}
+
+static int done(struct one *o)
+{
+	struct transport_completion c;
+
+	return rc_send_completion_next(&o->qp, &c) ? (int)c.status : -1;
+}
+
+static void comm_est_once_and_in_rtr_only(void **state)
+{
+	struct one *o = open_qp(false);
+
+	assert_int_equal(request(o, WIRE_RC_RDMA_WRITE_ONLY, 200, 4, false), RC_TOOK);
+	assert_int_equal(rc_events_take(&o->qp), RC_EVENT_COMM_EST);
+	assert_int_equal(request(o, WIRE_RC_RDMA_WRITE_ONLY, 201, 4, false), RC_TOOK);
+	assert_int_equal(rc_events_take(&o->qp), 0);
+	close_qp(o);
+	o = open_rts(false);
+	assert_int_equal(request(o, WIRE_RC_RDMA_WRITE_ONLY, 200, 4, false), RC_TOOK);
+	assert_int_equal(rc_events_take(&o->qp), 0);
+	close_qp(o);
+}
+
+static void every_gap_is_reported_once(void **state)
+{
+	struct one *o = open_rts(false);
+	uint32_t psn = 0;
+
+	for (uint32_t p = 200; p < 210; p += 3) {
+		assert_int_equal(request(o, WIRE_RC_RDMA_WRITE_ONLY, p + 1, 4, true), RC_OUT_OF_ORDER);
+		assert_int_equal(pull_answer(o, &psn), 0x60);
+		assert_int_equal(psn, p);
+		assert_int_equal(request(o, WIRE_RC_RDMA_WRITE_ONLY, p + 2, 4, true), RC_OUT_OF_ORDER);
+		assert_int_equal(pull_answer(o, &psn), -1);
+		for (uint32_t i = 0; i < 3; i++)
+			assert_int_equal(request(o, WIRE_RC_RDMA_WRITE_ONLY, p + i, 4, i == 2), RC_TOOK);
+		assert_int_equal(pull_answer(o, &psn), 0x1f);
+		assert_int_equal(psn, p + 2);
+	}
+	close_qp(o);
+}
+
+static void owed_answers_replace_each_other(void **state)
+{
+	struct one *o = open_rts(false);
+	uint32_t psn = 0;
+
+	/* ACK, then a gap: the report says both. A duplicate does not take it back. */
+	assert_int_equal(request(o, WIRE_RC_RDMA_WRITE_ONLY, 200, 4, true), RC_TOOK);
+	assert_int_equal(request(o, WIRE_RC_RDMA_WRITE_ONLY, 202, 4, true), RC_OUT_OF_ORDER);
+	assert_int_equal(request(o, WIRE_RC_RDMA_WRITE_ONLY, 200, 4, true), RC_DUPLICATE);
+	/* Progress before it left: it speaks of the new expected PSN. */
+	assert_int_equal(request(o, WIRE_RC_RDMA_WRITE_ONLY, 201, 4, true), RC_TOOK);
+	assert_int_equal(pull_answer(o, &psn), 0x60);
+	assert_int_equal(psn, 202);
+	assert_int_equal(pull_answer(o, &psn), -1);
+	/* An RNR NAK that has not left dies when its packet is taken. */
+	assert_int_equal(request(o, WIRE_RC_SEND_ONLY, 202, 4, true), RC_RNR);
+	assert_int_equal(request(o, WIRE_RC_RDMA_WRITE_ONLY, 203, 4, true), RC_OUT_OF_ORDER);
+	sim_host_post_recv(&o->host, 0, &(struct transport_sge){ .addr = 0x1000, .length = 16, .lkey = KEY }, 1);
+	assert_int_equal(request(o, WIRE_RC_SEND_ONLY, 202, 4, false), RC_TOOK);
+	assert_int_equal(pull_answer(o, &psn), 0x1f);
+	assert_int_equal(psn, 202);
+	/* What is behind an RNR NAK is no gap. */
+	assert_int_equal(request(o, WIRE_RC_SEND_ONLY, 203, 4, true), RC_RNR);
+	assert_int_equal(pull_answer(o, &psn), 0x2c);
+	assert_int_equal(request(o, WIRE_RC_RDMA_WRITE_ONLY, 204, 4, true), RC_OUT_OF_ORDER);
+	assert_int_equal(pull_answer(o, &psn), -1);
+	close_qp(o);
+}
+
+static void fatal_nak_outlives_the_state(void **state)
+{
+	struct one *o = open_rts(false);
+	uint32_t psn = 0;
+
+	assert_int_equal(request(o, WIRE_RC_SEND_MIDDLE, 200, MTU, true), RC_NAKED);
+	assert_int_equal(rc_state_get(&o->qp), RC_ERROR);
+	assert_int_equal(request(o, WIRE_RC_RDMA_WRITE_ONLY, 199, 4, true), RC_DROPPED_STATE);
+	assert_true(rc_wants_room(&o->qp, o->now));
+	assert_int_equal(pull_answer(o, &psn), 0x61);
+	assert_int_equal(psn, 200);
+	assert_false(rc_wants_room(&o->qp, o->now));
+	rc_reset(&o->qp);
+	assert_int_equal(rc_state_get(&o->qp), RC_RESET);
+	close_qp(o);
+}
+
+static void completions_left_lying_become_rnr(void **state)
+{
+	struct one *o = open_rts(true);
+	struct transport_completion c;
+	struct transport_sge sge = { .addr = 0x1000, .length = 16, .lkey = KEY };
+
+	for (int i = 0; i < RC_RECV_COMPLETIONS + 2; i++)
+		sim_host_post_recv(&o->host, (uint64_t)i, &sge, 1);
+	for (uint32_t i = 0; i < RC_RECV_COMPLETIONS; i++)
+		assert_int_equal(request(o, WIRE_RC_SEND_ONLY, 200 + i, 4, false), RC_TOOK);
+	assert_int_equal(request(o, WIRE_RC_SEND_ONLY, 200 + RC_RECV_COMPLETIONS, 4, false), RC_RNR);
+	for (uint64_t i = 0; i < RC_RECV_COMPLETIONS; i++) {
+		assert_int_equal(rc_recv_completion_next(&o->qp, &c), 1);
+		assert_int_equal(c.wr_id, i);
+	}
+	assert_int_equal(rc_recv_completion_next(&o->qp, &c), 0);
+	assert_int_equal(request(o, WIRE_RC_SEND_ONLY, 200 + RC_RECV_COMPLETIONS, 4, false), RC_TOOK);
+	close_qp(o);
+}
+
+static void foreign_partitions_and_states_are_dropped(void **state)
+{
+	struct one *o = open_qp(false);
+	struct transport_run run = { .packets = 1, .last_opcode = WIRE_RC_RDMA_WRITE_ONLY };
+
+	run.head.bth.opcode = WIRE_RC_RDMA_WRITE_ONLY;
+	run.head.bth.psn = 200;
+	run.head.op = wire_opcode_find(WIRE_RC_RDMA_WRITE_ONLY);
+	run.head.payload = buf;
+	run.head.bth.pkey = 0x7ffe;
+	assert_int_equal(rc_receive(&o->qp, o->now, &run), RC_DROPPED_PKEY);
+	run.head.bth.pkey = 0;
+	assert_int_equal(rc_receive(&o->qp, o->now, &run), RC_DROPPED_PKEY);
+	run.head.bth.pkey = 0x7fff;
+	assert_int_equal(rc_receive(&o->qp, o->now, &run), RC_TOOK);
+	assert_int_equal(answer(o, 100, 0x1f), RC_DROPPED_STATE);
+	run.head.bth.opcode = run.last_opcode = WIRE_UC_RDMA_WRITE_ONLY;
+	run.head.op = wire_opcode_find(WIRE_UC_RDMA_WRITE_ONLY);
+	assert_int_equal(rc_receive(&o->qp, o->now, &run), RC_DROPPED_OPCODE);
+	rc_to_rts(&o->qp, &o->config);
+	assert_int_equal(answer(o, 100, 0x1f), RC_DROPPED_PSN);
+	close_qp(o);
+}
+
+static void late_ack_overtakes_a_retry(void **state)
+{
+	struct one *o = open_rts(true);
+
+	post(o, MTU, KEY);
+	post(o, 2 * MTU, KEY);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(pull(o), 100 + i);
+	o->now += 4 * wire_timer_ack_ns(14);
+	rc_tick(&o->qp, o->now, 0);
+	assert_int_equal(rc_stats_get(&o->qp)->timeouts, 1);
+	assert_int_equal(answer(o, 101, 0x1f), RC_TOOK);
+	assert_int_equal(done(o), 0);
+	assert_int_equal(done(o), -1);
+	assert_int_equal(pull(o), 102);
+	assert_int_equal(answer(o, 102, 0x1f), RC_TOOK);
+	assert_int_equal(done(o), 0);
+	post(o, 4, KEY);
+	assert_int_equal(pull(o), 103);
+	assert_int_equal(pull(o), -1);
+	close_qp(o);
+}
+
+static void doubled_rnr_nak_costs_one_retry(void **state)
+{
+	struct one *o = open_rts(true);
+
+	o->config.rnr_retry = 2;
+	rc_update(&o->qp, &o->config);
+	o->qp.req.rnr_left = 2;
+	post(o, 4, KEY);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(pull(o), 100);
+		for (int k = 0; k < 5; k++)
+			assert_int_equal(answer(o, 100, 0x2c), RC_TOOK);
+		assert_int_equal(pull(o), -1); /* pausing */
+		assert_int_equal(answer(o, 100, 0x60), RC_TOOK);
+		assert_int_equal(pull(o), -1);
+		assert_int_equal(rc_deadline(&o->qp), o->now + wire_timer_rnr_ns(12));
+		o->now += wire_timer_rnr_ns(12);
+		rc_tick(&o->qp, o->now, 0);
+	}
+	assert_int_equal(pull(o), 100);
+	assert_int_equal(answer(o, 100, 0x2c), RC_TOOK);
+	assert_int_equal(done(o), TRANSPORT_RNR_RETRY_EXC_ERR);
+	close_qp(o);
+}
+
+static void echo_of_a_gap_report_costs_nothing(void **state)
+{
+	struct one *o = open_rts(false);
+
+	post(o, 3 * MTU, KEY);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(pull(o), 100 + i);
+	assert_int_equal(answer(o, 100, 0x60), RC_TOOK);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(pull(o), 100 + i);
+	for (int i = 0; i < 10; i++)
+		assert_int_equal(answer(o, 100, 0x60), RC_TOOK);
+	assert_int_equal(pull(o), -1); /* not again */
+	assert_int_equal(rc_stats_get(&o->qp)->window_shrinks, 1);
+	/* Later it is a report of its own, and every one costs. */
+	for (int i = 0; i < 7; i++) {
+		assert_int_equal(done(o), -1);
+		o->now += RC_REWIND_GUARD_NS;
+		assert_int_equal(answer(o, 100, 0x60), RC_TOOK);
+		if (i < 6)
+			assert_int_equal(pull(o), 100);
+	}
+	assert_int_equal(done(o), TRANSPORT_RETRY_EXC_ERR);
+	close_qp(o);
+}
+
+static void message_acknowledged_after_all_is_no_local_error(void **state)
+{
+	struct one *o = open_rts(true);
+
+	post(o, 4, KEY);
+	post(o, 4, KEY_GOING);
+	assert_int_equal(pull(o), 100);
+	assert_int_equal(pull(o), 101);
+	o->host.regions[1].revoked = true;
+	o->now += 4 * wire_timer_ack_ns(14);
+	rc_tick(&o->qp, o->now, 0);
+	assert_int_equal(pull(o), 100);
+	assert_int_equal(pull(o), -1); /* cannot be made again */
+	assert_int_equal(answer(o, 101, 0x1f), RC_TOOK);
+	assert_int_equal(done(o), 0);
+	assert_int_equal(done(o), 0);
+	post(o, 4, KEY);
+	assert_int_equal(pull(o), 102);
+	/* The index comes round: an old stop must not meet it. */
+	for (uint32_t i = 0; i < 200; i++) {
+		answer(o, 102 + i, 0x1f);
+		assert_int_equal(done(o), 0);
+		post(o, 4, KEY);
+		assert_int_equal(pull(o), 103 + i);
+	}
+	close_qp(o);
+}
+
+static void lossless_links_have_no_window(void **state)
+{
+	struct one *o = open_rts(true);
+
+	post(o, 1000 * MTU, KEY);
+	for (int i = 0; i < 1000; i++)
+		assert_int_equal(pull(o), 100 + i);
+	assert_int_equal(rc_deadline(&o->qp), o->now + 4 * wire_timer_ack_ns(14)); /* and no probe */
+	close_qp(o);
+	o = open_rts(false);
+	post(o, 1000 * MTU, KEY);
+	for (int i = 0; i < 64; i++)
+		assert_int_equal(pull(o), 100 + i);
+	assert_int_equal(pull(o), -1);
+	assert_false(rc_wants_room(&o->qp, o->now));
+	assert_int_equal(rc_deadline(&o->qp), o->now + RC_PROBE_MIN_NS);
+	close_qp(o);
+}
+
+static void ack_timeout_is_four_t_and_excusable(void **state)
+{
+	struct one *o = open_rts(true);
+	uint64_t t4 = 4 * wire_timer_ack_ns(14);
+
+	o->config.retry_cnt = 0;
+	rc_update(&o->qp, &o->config);
+	post(o, 4, KEY);
+	assert_int_equal(rc_deadline(&o->qp), BASE_NEVER);
+	assert_int_equal(pull(o), 100);
+	o->now += t4 - 1;
+	rc_tick(&o->qp, o->now, 0);
+	assert_int_equal(done(o), -1);
+	o->now += 1000;
+	rc_tick(&o->qp, o->now, 5000);
+	assert_int_equal(done(o), -1);
+	assert_int_equal(rc_deadline(&o->qp), T + t4 + 5000);
+	rc_tick(&o->qp, o->now, UINT64_MAX); /* never into the future */
+	assert_int_equal(rc_deadline(&o->qp), o->now + t4);
+	o->now += t4;
+	rc_tick(&o->qp, o->now, 0);
+	assert_int_equal(done(o), TRANSPORT_RETRY_EXC_ERR);
+	close_qp(o);
+}
+
+static void error_flushes_what_is_posted_later(void **state)
+{
+	struct one *o = open_rts(true);
+
+	post(o, 4, KEY);
+	post(o, 4, KEY);
+	assert_int_equal(pull(o), 100);
+	rc_to_error(&o->qp);
+	rc_to_error(&o->qp);
+	assert_int_equal(rc_events_take(&o->qp), RC_EVENT_ENTERED_ERROR);
+	assert_int_equal(done(o), TRANSPORT_WR_FLUSH_ERR);
+	assert_int_equal(done(o), TRANSPORT_WR_FLUSH_ERR);
+	assert_int_equal(done(o), -1);
+	post(o, 4, KEY);
+	assert_int_equal(done(o), TRANSPORT_WR_FLUSH_ERR);
+	assert_int_equal(done(o), -1);
+	assert_int_equal(pull(o), -1);
+	close_qp(o);
+}
+
+static void reset_forgets_and_starts_anew(void **state)
+{
+	struct one *o = open_rts(true);
+
+	post(o, 4, KEY);
+	post(o, 4, KEY);
+	assert_int_equal(pull(o), 100);
+	rc_to_error(&o->qp);
+	rc_reset(&o->qp);
+	assert_int_equal(done(o), -1);
+	assert_int_equal(rc_events_take(&o->qp), 0);
+	rc_to_init(&o->qp);
+	rc_to_rtr(&o->qp, &o->config);
+	rc_to_rts(&o->qp, &o->config);
+	assert_int_equal(pull(o), -1);
+	post(o, 4, KEY);
+	assert_int_equal(pull(o), 100);
+	assert_int_equal(answer(o, 100, 0x1f), RC_TOOK);
+	assert_int_equal(done(o), 0);
+	close_qp(o);
+}
+
+static void peer_gone_spares_an_idle_qp(void **state)
+{
+	struct one *o = open_rts(true);
+
+	rc_peer_gone(&o->qp, o->now);
+	assert_int_equal(rc_state_get(&o->qp), RC_RTS);
+	assert_int_equal(done(o), -1);
+	post(o, 4, KEY);
+	assert_true(rc_wants_room(&o->qp, o->now));
+	assert_int_equal(done(o), TRANSPORT_RETRY_EXC_ERR);
+	assert_int_equal(rc_state_get(&o->qp), RC_ERROR);
+	close_qp(o);
+}
+
+static void oversized_message_is_a_local_error(void **state)
+{
+	struct one *o = open_rts(true);
+	struct transport_sge sge[2] = { { .addr = 0x1000, .length = 1u << 31, .lkey = KEY }, { .addr = 0x1000, .length = 1, .lkey = KEY } };
+	struct transport_wqe wqe = { .op = TRANSPORT_OP_SEND, .length = (1u << 31) + 1, .num_sge = 2 };
+
+	assert_true(sim_host_post_send(&o->host, &wqe, sge, sizeof(sge)));
+	assert_int_equal(pull(o), -1);
+	assert_int_equal(done(o), TRANSPORT_LOC_LEN_ERR);
+	close_qp(o);
+}
+
+static void longest_message_keeps_its_psns_apart(void **state)
+{
+	struct one *o = open_rts(true);
+	struct transport_sge sge = { .addr = 0x1000, .length = 1u << 31, .lkey = KEY };
+	struct transport_wqe wqe = { .op = TRANSPORT_OP_SEND, .length = 1u << 31, .num_sge = 1 };
+	uint32_t una = 100;
+	int64_t psn;
+
+	o->host.regions[0].length = 1ull << 32; /* only looked up: the gather below is of the first bytes again and again */
+	assert_true(sim_host_post_send(&o->host, &wqe, &sge, sizeof(sge)));
+	for (uint32_t i = 0; i < 1 << 10; i++) {
+		psn = pull(o);
+		assert_int_equal(psn, (100 + i) & 0xffffff);
+		if (i % 64 == 63) {
+			assert_int_equal(answer(o, (uint32_t)psn, 0x1f), RC_TOOK);
+			una = wire_psn_add((uint32_t)psn, 1);
+		}
+	}
+	assert_int_equal(o->qp.req.una, una);
+	assert_int_equal(transport_sq_wqe(&o->host.sq, 0)->last_psn, (100 + (1 << 23) - 1) & 0xffffff);
+	assert_int_equal(done(o), -1);
+	close_qp(o);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(comm_est_once_and_in_rtr_only),
+		cmocka_unit_test(every_gap_is_reported_once),
+		cmocka_unit_test(owed_answers_replace_each_other),
+		cmocka_unit_test(fatal_nak_outlives_the_state),
+		cmocka_unit_test(completions_left_lying_become_rnr),
+		cmocka_unit_test(foreign_partitions_and_states_are_dropped),
+		cmocka_unit_test(late_ack_overtakes_a_retry),
+		cmocka_unit_test(doubled_rnr_nak_costs_one_retry),
+		cmocka_unit_test(echo_of_a_gap_report_costs_nothing),
+		cmocka_unit_test(message_acknowledged_after_all_is_no_local_error),
+		cmocka_unit_test(lossless_links_have_no_window),
+		cmocka_unit_test(ack_timeout_is_four_t_and_excusable),
+		cmocka_unit_test(error_flushes_what_is_posted_later),
+		cmocka_unit_test(reset_forgets_and_starts_anew),
+		cmocka_unit_test(peer_gone_spares_an_idle_qp),
+		cmocka_unit_test(oversized_message_is_a_local_error),
+		cmocka_unit_test(longest_message_keeps_its_psns_apart),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
