@@ -233,3 +233,13 @@ struct hca_channel *hca_cq_channel(const struct hca_cq *cq)
 {
 	return cq->channel;
 }
+
+void *hca_cq_async_token(struct hca_cq *cq)
+{
+	return &cq->source;
+}
+
+void *hca_cq_async_token(struct hca_cq *cq)
+{
+	return &cq->source;
+}

@@ -56,6 +56,8 @@ void hca_cq_events_ack(struct hca_cq *cq, uint32_t n);
 uint32_t hca_cq_cqe(const struct hca_cq *cq);
 void *hca_cq_user(const struct hca_cq *cq);
 struct hca_channel *hca_cq_channel(const struct hca_cq *cq);
+/* For hca_async_ack(), when only the object of an event is at hand. */
+void *hca_cq_async_token(struct hca_cq *cq);
 /* What hca_async_ack() takes for an event of this object: the same token as in its events. */
 void *hca_cq_async_token(struct hca_cq *cq);
 

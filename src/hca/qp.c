@@ -191,3 +191,13 @@ void *hca_qp_user(const struct hca_qp *qp)
 {
 	return qp->user;
 }
+
+void *hca_qp_async_token(struct hca_qp *qp)
+{
+	return &qp->source;
+}
+
+void *hca_qp_async_token(struct hca_qp *qp)
+{
+	return &qp->source;
+}

@@ -84,6 +84,8 @@ enum hca_qp_state hca_qp_state_get(const struct hca_qp *qp);
 uint32_t hca_qp_number(const struct hca_qp *qp);
 enum hca_qp_type hca_qp_type_get(const struct hca_qp *qp);
 void *hca_qp_user(const struct hca_qp *qp);
+/* For hca_async_ack(), when only the object of an event is at hand. */
+void *hca_qp_async_token(struct hca_qp *qp);
 
 void hca_qp_post_begin(struct hca_qp *qp);
 /*

@@ -96,3 +96,13 @@ void *hca_srq_user(const struct hca_srq *srq)
 {
 	return srq->user;
 }
+
+void *hca_srq_async_token(struct hca_srq *srq)
+{
+	return &srq->source;
+}
+
+void *hca_srq_async_token(struct hca_srq *srq)
+{
+	return &srq->source;
+}

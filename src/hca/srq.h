@@ -30,6 +30,8 @@ void hca_srq_query(struct hca_srq *srq, struct hca_srq_attr *out);
 /* One receive. BASE_ERR_INVAL: too many elements; BASE_ERR_NOMEM: full. */
 int hca_srq_post(struct hca_srq *srq, uint64_t wr_id, const struct transport_sge *sge, int num_sge);
 void *hca_srq_user(const struct hca_srq *srq);
+/* For hca_async_ack(), when only the object of an event is at hand. */
+void *hca_srq_async_token(struct hca_srq *srq);
 /* What hca_async_ack() takes for an event of this object: the same token as in its events. */
 void *hca_srq_async_token(struct hca_srq *srq);
 
