@@ -13,7 +13,7 @@ import time
 
 from capture import Capture
 from icrc import is_right, roce_packet
-from world import TOP, Failed, Skipped, has_ipv6, need, need_program, perftest_sizes, until
+from world import Failed, Skipped, has_ipv6, need, need_program, perftest_sizes, until
 
 ROWS = []
 LINKS = ('shm', 'wire')
@@ -383,11 +383,8 @@ def kill_one(w, link, which, fork_child=False):
 
 
 def forklater(w):
-    path = f'{w.product}/tests/programs/forklater.so'
-    if not os.path.exists(path):
-        path = f'{TOP}/build/tests/programs/forklater.so'
-    if not os.path.exists(path):
-        raise Failed('build/tests/programs/forklater.so is not built: ./check builds it')
+    path = f'{w.build}/tests/programs/forklater.so'
+    need(os.path.exists(path), f'{path} is not built: ./check builds it')
     copy = f'{w.work}/forklater.so'
     if not os.path.exists(copy):
         with open(path, 'rb') as f, open(copy, 'wb') as g:

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """Runs unmodified RDMA programs over build/softverbs and build/lib, as an ordinary user.
 
-  tests/programs/run.py [--full] [--only GLOB] [--list] [--results FILE]
+  tests/programs/run.py [--full] [--only GLOB] [--list] [--results FILE] [--build DIR]
 
 As root it becomes the user nobody (or who called sudo) for the programs, and works in a network namespace of its own.
 --full runs the rows of both kinds; --only those whose name matches the pattern or contains the text, whatever their kind.
---results gets JSON for ./check.
+--results gets JSON for ./check. --build names another build directory than build/.
 """
 import argparse
 import fnmatch
@@ -18,7 +18,7 @@ import traceback
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import rows  # noqa: E402
-from world import Failed, Skipped, World  # noqa: E402
+from world import TOP, Failed, Skipped, World  # noqa: E402
 
 COLOURS = {'pass': '32', 'fail': '31', 'skip': '33'}
 
@@ -45,6 +45,7 @@ def main():
     parser.add_argument('--list', action='store_true')
     parser.add_argument('--only')
     parser.add_argument('--results')
+    parser.add_argument('--build', default=f'{TOP}/build')
     options = parser.parse_args()
     chosen = [(name, f) for name, f, when in rows.ROWS
               if (fnmatch.fnmatch(name, options.only) or options.only in name if options.only else options.full
@@ -55,7 +56,7 @@ def main():
     if not chosen:
         print(f'no row matches {options.only}', file=sys.stderr)
         return 2
-    world = World()
+    world = World(os.path.abspath(options.build))
     terminal = sys.stdout.isatty() and not os.environ.get('NO_COLOR')
     results = []
     print(f'    as {world.user}, {"in a network namespace of our own" if world.own_namespace else "in this network namespace"}')

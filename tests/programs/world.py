@@ -92,12 +92,12 @@ class Process:
 
 
 class World:
-    def __init__(self):
+    def __init__(self, build):
         self.processes = []
         self.uid = self.gid = None
         self.user = pwd.getpwuid(os.getuid()).pw_name
         self.copy = None
-        self.product = f'{TOP}/build'
+        self.build = self.product = build
         self.own_namespace = False
         self.port = 19000 + os.getpid() % 500 * 20
         if os.getuid() == 0:
