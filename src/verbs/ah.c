@@ -64,3 +64,12 @@ VERBS_PUBLIC int ibv_destroy_ah(struct ibv_ah *ah)
 	free(ah);
 	return 0;
 }
+
+VERBS_PUBLIC struct ibv_ah *ibv_create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc *wc, struct ibv_grh *grh, uint8_t port_num)
+{
+	struct ibv_ah_attr attr;
+
+	if (ibv_init_ah_from_wc(pd->context, port_num, wc, grh, &attr) != 0)
+		return NULL;
+	return ibv_create_ah(pd, &attr);
+}

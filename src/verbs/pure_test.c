@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The parts of libibverbs that are functions of their arguments: texts, rates, layouts, files, the header area of UD. */
 #include "base/err.h"
-#include "verbs/ah_from_wc.h"
+#include "verbs/grh_view.h"
 #include "verbs/driver.h"
 #include "verbs/newer.h"
 

@@ -3,8 +3,8 @@
  * What the first 40 bytes of a UD receive buffer say about the sender. Over RoCE v1 and RoCE v2 on IPv6 they hold the network
  * header; over RoCE v2 on IPv4 the IPv4 header fills the last 20 and the first 20 mean nothing. Pure functions.
  */
-#ifndef VERBS_AH_FROM_WC_H
-#define VERBS_AH_FROM_WC_H
+#ifndef VERBS_GRH_VIEW_H
+#define VERBS_GRH_VIEW_H
 
 #include <infiniband/verbs.h>
 
