@@ -264,7 +264,8 @@ static int ask(int fd, const struct ipc_message *question, struct ipc_message *a
 static int hello(uint32_t version)
 {
 	uint8_t buf[IPC_MESSAGE_MAX];
-	struct ipc_message m = { .type = IPC_HELLO, .hello = { .magic = IPC_HELLO_MAGIC, .protocol = version, .role = IPC_ROLE_OBSERVER } };
+	struct ipc_message m = { .type = IPC_HELLO, .hello = { .magic = IPC_HELLO_MAGIC, .protocol = version,
+		.role = IPC_ROLE_OBSERVER } };
 	int fd, err = ipc_broker_connect_running(&fd);
 
 	if (err != BASE_OK) {
