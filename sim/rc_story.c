@@ -118,6 +118,12 @@ static void lost_report(struct stage *s)
 	write_(s, 4 * 256);
 }
 
+static void lost_twice(struct stage *s)
+{
+	s->a_lost = 1 << 1 | 1 << 4;
+	write_(s, 4 * 256);
+}
+
 static void not_ready(struct stage *s)
 {
 	send(s, 300);

@@ -105,6 +105,31 @@
 		"   160.000 a: send 1 WR_FLUSH_ERR\n",
 },
 {
+	.name = "lost twice",
+	.goal = "the repeated packet is lost, too: the gap is not reported again, silence starts over",
+	.begin = lost_twice,
+	.expected =
+		"     0.000 a> RDMA_WRITE_FIRST 000010 len 256\n"
+		"     0.000 a> RDMA_WRITE_MIDDLE 000011 len 256 lost\n"
+		"     0.000 a> RDMA_WRITE_MIDDLE 000012 len 256\n"
+		"     0.000 a> RDMA_WRITE_LAST 000013 len 256 ack?\n"
+		"    10.000 b: 000012 out of order\n"
+		"    10.000 b> NAK PSN sequence 000011 msn 0\n"
+		"    10.000 b: 000013 out of order\n"
+		"    20.000 a> RDMA_WRITE_MIDDLE 000011 len 256 lost\n"
+		"    20.000 a> RDMA_WRITE_MIDDLE 000012 len 256\n"
+		"    20.000 a> RDMA_WRITE_LAST 000013 len 256 ack?\n"
+		"    30.000 b: 000012 out of order\n"
+		"    30.000 b: 000013 out of order\n"
+		"  5020.000 a> RDMA_WRITE_MIDDLE 000011 len 256 ack?\n"
+		"  5020.000 a> RDMA_WRITE_MIDDLE 000012 len 256 ack?\n"
+		"  5030.000 b> ACK 000011 msn 0\n"
+		"  5030.000 b> ACK 000012 msn 0\n"
+		"  5040.000 a> RDMA_WRITE_LAST 000013 len 256 ack?\n"
+		"  5050.000 b> ACK 000013 msn 1\n"
+		"  5060.000 a: send 0 SUCCESS\n",
+},
+{
 	.name = "lost tail",
 	.goal = "the last packet is lost: the probe after 5 ms brings it, no retry is charged",
 	.begin = lost_tail,

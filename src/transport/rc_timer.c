@@ -92,7 +92,8 @@ void rc_timer_tick(struct rc_qp *qp, uint64_t now, uint64_t excused_ns)
 	}
 	if (now < probe_deadline(qp))
 		return;
-	if (q->probes++ == 0)
+	/* A gap at una that was reported once is not reported again: a probe could not learn anything. */
+	if (q->probes++ == 0 && !(q->rewound && q->rewound_psn == q->una))
 		q->probe_owed = true;
 	else
 		on_silence(qp);
