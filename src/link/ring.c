@@ -7,8 +7,10 @@
 #include "wire/mtu.h"
 
 #define MASK ((uint64_t)LINK_RING_BYTES - 1)
+#define PREFETCH_LINES 3
 
-enum entry_kind { ENTRY_RUN = 1, ENTRY_WRAP = 2 };
+/* Bits 3:0 of the first byte. */
+enum entry_kind { ENTRY_PATH = 1, ENTRY_SAME = 2, ENTRY_WRAP = 3 };
 
 /* Offsets in the entry line. */
 enum {
@@ -19,38 +21,49 @@ enum {
 	AT_LENGTH = 4,
 	AT_CLASS = 6,
 	AT_HOPS = 7,
-	AT_WORD = 8, /* AETH, ImmDt or IETH: no packet has two of them, the AETH of an atomic's answer included */
-	AT_IFINDEX = 12,
-	AT_DEST_IFINDEX = 16,
-	AT_BTH = 20,
+	AT_WORD = 8, /* AETH, ImmDt or IETH: no run has two of them */
+	AT_BTH = 12,
+	AT_INSIDE = 24, /* ENTRY_SAME */
+	AT_IFINDEX = 24, /* ENTRY_PATH */
+	AT_DEST_IFINDEX = 28,
 	AT_SGID = 32,
 	AT_DGID = 48,
 };
 static_assert(AT_DGID + WIRE_GID_BYTES == LINK_RING_LINE, "the line is full");
+static_assert(AT_BTH + WIRE_BTH_BYTES == AT_INSIDE, "no gap");
 static_assert(LINK_RING_PAYLOAD_MAX <= UINT16_MAX && LINK_RING_PACKETS_MAX <= UINT8_MAX, "fields are wide enough");
 
-/* Headers behind the payload: all but those that fit into the line. */
-#define TRAILER_HAS (WIRE_HAS_DETH | WIRE_HAS_XRCETH | WIRE_HAS_FETH | WIRE_HAS_RETH | WIRE_HAS_ATOMICETH | WIRE_HAS_ATOMICACKETH)
-static_assert(WIRE_DETH_BYTES + WIRE_XRCETH_BYTES + WIRE_FETH_BYTES + WIRE_RETH_BYTES + WIRE_ATOMICACKETH_BYTES <= LINK_RING_TRAILER_MAX &&
-	      WIRE_XRCETH_BYTES + WIRE_ATOMICETH_BYTES <= LINK_RING_TRAILER_MAX, "trailers fit");
+#define INSIDE_BYTES (LINK_RING_LINE - AT_INSIDE)
+/* The extended headers that do not fit into AT_WORD. */
+#define LONG_HAS (WIRE_HAS_DETH | WIRE_HAS_XRCETH | WIRE_HAS_FETH | WIRE_HAS_RETH | WIRE_HAS_ATOMICETH | WIRE_HAS_ATOMICACKETH)
+static_assert(WIRE_XRCETH_BYTES + WIRE_ATOMICETH_BYTES <= INSIDE_BYTES && WIRE_XRCETH_BYTES + WIRE_FETH_BYTES + WIRE_RETH_BYTES <= INSIDE_BYTES &&
+	      WIRE_XRCETH_BYTES + WIRE_ATOMICETH_BYTES <= LINK_RING_TRAILER_MAX, "the longest there are");
 
-static inline uint32_t trailer_bytes(uint32_t has)
+static inline uint32_t long_bytes(uint32_t has)
 {
-	if ((has & TRAILER_HAS) == 0)
+	if ((has & LONG_HAS) == 0)
 		return 0;
 	return (has & WIRE_HAS_DETH ? WIRE_DETH_BYTES : 0) + (has & WIRE_HAS_XRCETH ? WIRE_XRCETH_BYTES : 0) +
 	       (has & WIRE_HAS_FETH ? WIRE_FETH_BYTES : 0) + (has & WIRE_HAS_RETH ? WIRE_RETH_BYTES : 0) +
 	       (has & WIRE_HAS_ATOMICETH ? WIRE_ATOMICETH_BYTES : 0) + (has & WIRE_HAS_ATOMICACKETH ? WIRE_ATOMICACKETH_BYTES : 0);
 }
 
-static inline uint32_t trailer_offset(uint32_t payload_len)
-{
-	return LINK_RING_LINE + ((payload_len + 7) & ~7u);
-}
+/* Where the parts of an entry lie; both sides derive it from the line. */
+struct layout {
+	uint32_t headers, payload, bytes;
+};
 
-static inline uint32_t entry_bytes(uint32_t payload_len, uint32_t has)
+static inline struct layout layout_of(enum entry_kind kind, uint32_t payload_len, uint32_t has)
 {
-	return (trailer_offset(payload_len) + trailer_bytes(has) + LINK_RING_LINE - 1) & ~(LINK_RING_LINE - 1);
+	uint32_t headers = long_bytes(has);
+
+	if (kind == ENTRY_SAME && headers + payload_len <= INSIDE_BYTES)
+		return (struct layout){AT_INSIDE, AT_INSIDE + headers, LINK_RING_LINE};
+	if (kind == ENTRY_SAME)
+		return (struct layout){AT_INSIDE, LINK_RING_LINE, (2 * LINK_RING_LINE - 1 + payload_len) & ~(LINK_RING_LINE - 1)};
+	payload_len = (payload_len + 7) & ~7u;
+	return (struct layout){LINK_RING_LINE + payload_len, LINK_RING_LINE,
+			       (2 * LINK_RING_LINE - 1 + payload_len + headers) & ~(LINK_RING_LINE - 1)};
 }
 
 bool link_run_is_valid(const struct transport_run *run)
@@ -135,7 +148,7 @@ int link_ring_reserve(struct link_ring_producer *p, struct transport_room *room)
 	return 0;
 }
 
-static void trailer_encode(uint8_t *at, uint32_t has, const struct wire_packet *head)
+static void long_encode(uint8_t *at, uint32_t has, const struct wire_packet *head)
 {
 	if (has & WIRE_HAS_DETH)
 		at += wire_deth_encode(at, &head->deth);
@@ -151,31 +164,59 @@ static void trailer_encode(uint8_t *at, uint32_t has, const struct wire_packet *
 		wire_atomicacketh_encode(at, &(struct wire_atomicacketh){.original = head->atomic_ack});
 }
 
+/* Takes the lines of the next small entries away from the consumer while there is time, not when they are written. */
+static inline void prefetch_for_write(const struct link_ring_producer *p)
+{
+#if defined(__x86_64__)
+	for (uint32_t i = 0; i < PREFETCH_LINES; i++)
+		__asm__ volatile("prefetchw %0" : : "m"(p->bytes[(p->tail + i * LINK_RING_LINE) & MASK]));
+#else
+	for (uint32_t i = 0; i < PREFETCH_LINES; i++)
+		__builtin_prefetch(&p->bytes[(p->tail + i * LINK_RING_LINE) & MASK], 1);
+#endif
+}
+
 void link_ring_publish(struct link_ring_producer *p)
 {
 	if (p->tail == p->published)
 		return;
 	atomic_store_explicit(p->words.tail, p->tail, memory_order_release);
 	p->published = p->tail;
+	prefetch_for_write(p);
 }
 
-bool link_ring_commit(struct link_ring_producer *p, const struct link_path *path, const struct transport_run *run)
+/* Has the path changed since the last entry? Remembers it. */
+static bool path_is_new(struct link_ring_path *last, const struct link_path *path)
+{
+	if (wire_gid_equal(&last->dgid, &path->dgid) && wire_gid_equal(&last->sgid, &path->sgid) && last->ifindex == path->ifindex &&
+	    last->dest_ifindex == path->dest_ifindex)
+		return false;
+	*last = (struct link_ring_path){path->sgid, path->dgid, path->ifindex, path->dest_ifindex};
+	return true;
+}
+
+static void path_encode(uint8_t *at, const struct link_ring_path *path)
+{
+	memcpy(at + AT_IFINDEX, &path->ifindex, 4);
+	memcpy(at + AT_DEST_IFINDEX, &path->dest_ifindex, 4);
+	memcpy(at + AT_SGID, path->sgid.raw, WIRE_GID_BYTES);
+	memcpy(at + AT_DGID, path->dgid.raw, WIRE_GID_BYTES);
+}
+
+static void path_decode(struct link_ring_path *path, const uint8_t *at)
+{
+	memcpy(&path->ifindex, at + AT_IFINDEX, 4);
+	memcpy(&path->dest_ifindex, at + AT_DEST_IFINDEX, 4);
+	memcpy(path->sgid.raw, at + AT_SGID, WIRE_GID_BYTES);
+	memcpy(path->dgid.raw, at + AT_DGID, WIRE_GID_BYTES);
+}
+
+static void line_encode(uint8_t *at, enum entry_kind kind, uint32_t has, const struct link_path *path, const struct transport_run *run)
 {
 	const struct wire_packet *head = &run->head;
-	uint8_t *at;
-	uint16_t len;
-	uint32_t has;
+	uint16_t len = (uint16_t)head->payload_len;
 
-	if (p->room == 0 || head->payload_len > p->room || !link_run_is_valid(run))
-		return false;
-	if (p->skip != 0) {
-		p->bytes[p->tail & MASK] = ENTRY_WRAP;
-		p->tail += p->skip;
-	}
-	at = p->bytes + (p->tail & MASK);
-	has = run_has(run);
-	len = (uint16_t)head->payload_len;
-	at[AT_KIND] = (uint8_t)(ENTRY_RUN | path->gid_type << 4);
+	at[AT_KIND] = (uint8_t)(kind | path->gid_type << 4);
 	at[AT_PACKETS] = (uint8_t)run->packets;
 	at[AT_LAST_OPCODE] = run->last_opcode;
 	at[AT_MTU] = (uint8_t)wire_mtu_code(run->mtu);
@@ -188,21 +229,42 @@ bool link_ring_commit(struct link_ring_producer *p, const struct link_path *path
 		wire_raw32_store(at + AT_WORD, head->imm);
 	else if (has & WIRE_HAS_IETH)
 		wire_be32_store(at + AT_WORD, head->inv_rkey);
-	memcpy(at + AT_IFINDEX, &path->ifindex, 4);
-	memcpy(at + AT_DEST_IFINDEX, &path->dest_ifindex, 4);
 	wire_bth_encode(at + AT_BTH, &head->bth);
-	memcpy(at + AT_SGID, path->sgid.raw, WIRE_GID_BYTES);
-	memcpy(at + AT_DGID, path->dgid.raw, WIRE_GID_BYTES);
-	if (has & TRAILER_HAS)
-		trailer_encode(at + trailer_offset(len), has, head);
-	p->tail += entry_bytes(len, has);
+}
+
+bool link_ring_commit(struct link_ring_producer *p, const struct link_path *path, const struct transport_run *run)
+{
+	const struct wire_packet *head = &run->head;
+	enum entry_kind kind = ENTRY_SAME;
+	struct layout layout;
+	uint8_t *at;
+	uint32_t has;
+
+	if (p->room == 0 || head->payload_len > p->room || !link_run_is_valid(run))
+		return false;
+	if (p->skip != 0) {
+		p->bytes[p->tail & MASK] = ENTRY_WRAP;
+		p->tail += p->skip;
+	}
+	at = p->bytes + (p->tail & MASK);
+	has = run_has(run);
+	if (path_is_new(&p->last, path)) {
+		kind = ENTRY_PATH;
+		path_encode(at, &p->last);
+	}
+	line_encode(at, kind, has, path, run);
+	layout = layout_of(kind, head->payload_len, has);
+	if (has & LONG_HAS)
+		long_encode(at + layout.headers, has, head);
+	if (layout.payload != LINK_RING_LINE)
+		memcpy(at + layout.payload, at + LINK_RING_LINE, head->payload_len);
+	p->tail += layout.bytes;
 	p->room = 0;
 	/* A long transfer overlaps with the reader; small entries wait for the flush, so that the tail's line does not bounce. */
 	if (p->tail - p->published >= LINK_RING_PUBLISH_BYTES)
 		link_ring_publish(p);
 	return true;
 }
-
 
 bool link_ring_has_room(struct link_ring_producer *p)
 {
@@ -233,7 +295,7 @@ static int broken(struct link_ring_consumer *c)
 	return BASE_ERR_MALFORMED;
 }
 
-static void trailer_decode(struct wire_packet *head, uint32_t has, const uint8_t *at)
+static void long_decode(struct wire_packet *head, uint32_t has, const uint8_t *at)
 {
 	struct wire_xrceth xrceth;
 	struct wire_atomicacketh ack;
@@ -261,7 +323,6 @@ static bool line_decode(struct link_rx *out, const uint8_t line[LINK_RING_LINE])
 {
 	struct wire_packet *head = &out->run.head;
 	uint16_t len;
-	uint32_t has;
 
 	if (line[AT_MTU] > WIRE_MTU_CODE_MAX || line[AT_KIND] >> 4 > WIRE_GID_ROCE_V2)
 		return false;
@@ -274,27 +335,21 @@ static bool line_decode(struct link_rx *out, const uint8_t line[LINK_RING_LINE])
 	if (head->bth.tver != 0 || !link_run_is_valid(&out->run))
 		return false;
 	head->op = &wire_opcode_table[head->bth.opcode];
-	has = run_has(&out->run);
-	if (has & WIRE_HAS_AETH)
+	if (run_has(&out->run) & WIRE_HAS_AETH)
 		wire_aeth_decode(&head->aeth, line + AT_WORD, WIRE_AETH_BYTES);
 	head->imm = wire_raw32_load(line + AT_WORD);
 	head->inv_rkey = wire_be32_load(line + AT_WORD);
 	out->gid_type = (enum wire_gid_type)(line[AT_KIND] >> 4);
 	out->traffic_class = line[AT_CLASS];
 	out->hop_limit = line[AT_HOPS];
-	memcpy(&out->ifindex, line + AT_DEST_IFINDEX, 4);
-	memcpy(out->sgid.raw, line + AT_SGID, WIRE_GID_BYTES);
-	memcpy(out->dgid.raw, line + AT_DGID, WIRE_GID_BYTES);
 	return true;
 }
 
-int link_ring_peek(struct link_ring_consumer *c, struct link_rx *out)
+/* Moves head to the next entry, over a wrap, and copies its line. 1, 0 (nothing there) or BASE_ERR_MALFORMED. */
+static int line_fetch(struct link_ring_consumer *c)
 {
-	uint8_t line[LINK_RING_LINE], trailer[LINK_RING_TRAILER_MAX];
-	uint32_t at, has, bytes, to_end;
+	uint32_t at, to_end;
 
-	if (c->broken)
-		return BASE_ERR_MALFORMED;
 	for (;;) {
 		if (c->head == c->tail) {
 			uint64_t tail = atomic_load_explicit(c->words.tail, memory_order_acquire);
@@ -302,33 +357,58 @@ int link_ring_peek(struct link_ring_consumer *c, struct link_rx *out)
 			if (tail == c->tail)
 				return 0;
 			if (tail - c->head > LINK_RING_BYTES || tail - c->released > LINK_RING_BYTES || tail % LINK_RING_LINE != 0)
-				return broken(c);
+				return BASE_ERR_MALFORMED;
 			c->tail = tail;
 		}
 		at = (uint32_t)(c->head & MASK);
-		to_end = LINK_RING_BYTES - at;
-		memcpy(line, c->bytes + at, LINK_RING_LINE);
+		memcpy(c->line, c->bytes + at, LINK_RING_LINE);
 		/* The copy is the truth from here on: the compiler must not go back to the ring for a second look. */
-		__asm__ volatile("" : : "r"(line) : "memory");
-		if ((line[AT_KIND] & 0xf) != ENTRY_WRAP)
-			break;
+		__asm__ volatile("" : : "r"(c->line) : "memory");
+		if ((c->line[AT_KIND] & 0xf) != ENTRY_WRAP)
+			return 1;
 		/* A wrap is never the last thing published, and never at the start: at most one in a round. */
+		to_end = LINK_RING_BYTES - at;
 		if (at == 0 || to_end >= c->tail - c->head)
-			return broken(c);
+			return BASE_ERR_MALFORMED;
 		c->head += to_end;
 	}
-	if ((line[AT_KIND] & 0xf) != ENTRY_RUN || !line_decode(out, line))
+}
+
+int link_ring_peek(struct link_ring_consumer *c, struct link_rx *out)
+{
+	uint8_t headers[LINK_RING_TRAILER_MAX];
+	enum entry_kind kind;
+	struct layout layout;
+	const uint8_t *entry;
+	uint32_t has;
+	int got;
+
+	if (c->broken)
+		return BASE_ERR_MALFORMED;
+	got = line_fetch(c);
+	if (got == 0)
+		return 0;
+	kind = c->line[AT_KIND] & 0xf;
+	if (got < 0 || (kind != ENTRY_PATH && kind != ENTRY_SAME) || !line_decode(out, c->line))
 		return broken(c);
 	has = run_has(&out->run);
-	bytes = entry_bytes(out->run.head.payload_len, has);
-	if (bytes > c->tail - c->head || bytes > to_end)
+	layout = layout_of(kind, out->run.head.payload_len, has);
+	if (layout.bytes > c->tail - c->head || layout.bytes > LINK_RING_BYTES - (c->head & MASK))
 		return broken(c);
-	if (has & TRAILER_HAS) {
-		memcpy(trailer, c->bytes + at + trailer_offset(out->run.head.payload_len), trailer_bytes(has));
-		trailer_decode(&out->run.head, has, trailer);
+	entry = c->bytes + (c->head & MASK);
+	if (kind == ENTRY_PATH)
+		path_decode(&c->last, c->line);
+	out->sgid = c->last.sgid;
+	out->dgid = c->last.dgid;
+	out->ifindex = c->last.dest_ifindex;
+	out->run.head.payload = layout.payload < LINK_RING_LINE ? c->line + layout.payload : entry + layout.payload;
+	if ((has & LONG_HAS) && layout.headers < LINK_RING_LINE) {
+		long_decode(&out->run.head, has, c->line + layout.headers);
+	} else if (has & LONG_HAS) {
+		memcpy(headers, entry + layout.headers, long_bytes(has));
+		long_decode(&out->run.head, has, headers);
 	}
-	out->run.head.payload = c->bytes + at + LINK_RING_LINE;
-	c->entry = bytes;
+	c->entry = layout.bytes;
 	return 1;
 }
 

@@ -2,14 +2,17 @@
 /*
  * A byte ring in shared memory with one producer and one consumer: how runs travel between two processes of one host.
  *
- * The ring is LINK_RING_BYTES of entries, each a multiple of 64 bytes: a header line, the payload, then the longer extended headers. An
- * entry never wraps; where the rest of the ring might be too short, a wrap marker sends the consumer to the start. Indexes are byte
- * counts since the ring was made, in 64 bits (src/ipc/pair.h has the places). The producer writes `tail` and `want_room`, the consumer `head`.
+ * The ring is LINK_RING_BYTES of entries, each a multiple of 64 bytes: a line of headers, then the payload. An entry never wraps; where
+ * the rest of the ring might be too short, a wrap marker sends the consumer to the start. Indexes are byte counts since the ring was
+ * made, in 64 bits (src/ipc/pair.h has the places). The producer writes `tail` and `want_room`, the consumer `head`.
  *
- *   entry line:  kind | gid type<<4 (1), packets (1), last opcode (1), MTU code (1), payload length (2), traffic class (1), hop limit (1),
- *                AETH, ImmDt or IETH (4), interfaces of sender and receiver (4, 4), BTH (12), sender's and receiver's GID (16, 16)
+ *   line, 0..23:  kind | gid type << 4 (1), packets (1), last opcode (1), MTU code (1), payload length (2), traffic class (1),
+ *                 hop limit (1), AETH or ImmDt or IETH (4), BTH (12)
+ *   line, 24..63, ENTRY_PATH:  interfaces of sender and receiver (4, 4), sender's and receiver's GID (16, 16); the longer extended headers
+ *                 are behind the payload
+ *   line, 24..63, ENTRY_SAME:  the path is that of the entry before; the longer extended headers, and the payload if there is room for it
  *
- * An ACK is one line, a message of up to 40 bytes two; the tail line makes it two and three.
+ * So an ACK, an atomic and a message of up to 40 (WRITE: 24) bytes are one cache line each, and with the line of the tail two lines move.
  *
  * Each side trusts only its own struct below. What the other side wrote is copied before it is looked at, and every number is checked; what
  * does not hold is BASE_ERR_MALFORMED, after which that ring is dead. The payload may change under the reader's eyes: bytes, no structure.
@@ -24,6 +27,7 @@
 #define LINK_RING_H
 
 #include <assert.h>
+#include <stdalign.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -56,6 +60,12 @@ struct link_ring_words {
 	_Atomic uint64_t *head;      /* written by the consumer */
 };
 
+/* What entries of one flow have in common. All zero before the first entry. */
+struct link_ring_path {
+	struct wire_gid sgid, dgid;
+	uint32_t ifindex, dest_ifindex;
+};
+
 struct link_ring_producer {
 	uint8_t *bytes;
 	struct link_ring_words words;
@@ -65,6 +75,7 @@ struct link_ring_producer {
 	uint32_t skip;      /* of the reservation: bytes to leave out before the entry */
 	uint32_t room;      /* of the reservation: payload bytes; 0: no reservation */
 	bool broken;
+	struct link_ring_path last; /* of the last entry */
 };
 
 struct link_ring_consumer {
@@ -74,6 +85,8 @@ struct link_ring_consumer {
 	uint64_t released; /* start of what the producer may not touch */
 	uint64_t tail;     /* as last read from the producer */
 	uint32_t entry;    /* size of the entry that link_ring_peek() gave, 0: none */
+	struct link_ring_path last; /* of the last entry */
+	alignas(8) uint8_t line[LINK_RING_LINE]; /* our copy of its first line */
 	bool broken;
 	bool reported; /* the owner's: has counted that it broke */
 };

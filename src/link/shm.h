@@ -16,6 +16,7 @@
 #ifndef LINK_SHM_H
 #define LINK_SHM_H
 
+#include <stdalign.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -27,7 +28,7 @@
 #define LINK_SHM_QUANTUM 16u    /* runs taken off one ring before the next has its turn */
 
 struct link_shm_peer {
-	struct link_ring_producer tx;
+	alignas(128) struct link_ring_producer tx;
 	struct link_ring_consumer rx;
 	struct ipc_pair_header *header; /* of the pair; the private ring has one of its own */
 	struct ipc_wake *wake;

@@ -301,7 +301,7 @@ static void broken_ring_closes_the_pair(void **state)
 
 	test_pair_make(&pair, 1, 2);
 	assert_int_equal(send_one(&pair.end[0], &path, 0, 8), 0);
-	((uint8_t *)pair.header)[IPC_PAIR_RING_OFFSET(0) + 20] = 0xff;
+	((uint8_t *)pair.header)[IPC_PAIR_RING_OFFSET(0) + 12] = 0xff;
 	link_flush(pair.end[0].link);
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(link_receive(pair.end[1].link, false, true, 8, see, &seen), 0);

@@ -18,7 +18,7 @@
 #include "wire/opcode.h"
 
 struct test_end {
-	struct link *link;
+	_Alignas(128) struct link *link; /* two threads use the two ends: no line in common */
 	struct link_counters counters;
 	struct ipc_wake *wake;
 	int eventfd;
