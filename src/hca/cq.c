@@ -238,8 +238,3 @@ void *hca_cq_async_token(struct hca_cq *cq)
 {
 	return &cq->source;
 }
-
-void *hca_cq_async_token(struct hca_cq *cq)
-{
-	return &cq->source;
-}

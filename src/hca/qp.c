@@ -196,8 +196,3 @@ void *hca_qp_async_token(struct hca_qp *qp)
 {
 	return &qp->source;
 }
-
-void *hca_qp_async_token(struct hca_qp *qp)
-{
-	return &qp->source;
-}

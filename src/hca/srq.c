@@ -101,8 +101,3 @@ void *hca_srq_async_token(struct hca_srq *srq)
 {
 	return &srq->source;
 }
-
-void *hca_srq_async_token(struct hca_srq *srq)
-{
-	return &srq->source;
-}

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Completion queues, channels and asynchronous events: arming, descriptors, acknowledgements, and all of it with threads. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+#include "hca/async.h"
+#include "hca/cq_internal.h"
+#include "hca/fake_engine.h"
+
+static bool readable(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	return poll(&p, 1, 0) == 1;
+}
+
+static bool push(struct fake_world *w, struct hca_cq *cq, uint64_t wr_id, bool solicited, uint32_t status)
+{
+	const struct hca_cqe cqe = { .wc = { .wr_id = wr_id, .status = status }, .solicited = solicited };
+
+	pthread_mutex_lock(&w->engine.lock);
+	bool pushed = hca_cq_push(cq, &cqe);
+	pthread_mutex_unlock(&w->engine.lock);
+	return pushed;
+}
+
+struct fixture {
+	struct fake_world *w;
+	struct hca_channel *channel;
+	struct hca_cq *cq;
+};
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	f->w = fake_world_create();
+	if (hca_channel_create(f->w->context, &f->channel) != 0)
+		return -1;
+	fcntl(hca_channel_fd(f->channel), F_SETFL, O_NONBLOCK);
+	fcntl(hca_async_fd(f->w->context), F_SETFL, O_NONBLOCK);
+	f->cq = fake_cq(f->w, 16, f->channel);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+	int err = hca_cq_destroy(f->cq);
+
+	err |= hca_channel_destroy(f->channel);
+	fake_world_destroy(f->w);
+	free(f);
+	return err;
+}
+
+/* What each arming fires for: rows of (armed first, armed second, solicited, failed) -> fires. */
+static void arming_rules(void **state)
+{
+	struct fixture *f = *state;
+	enum { NONE, SOLICITED, ANY };
+	struct hca_cq *got;
+	struct hca_wc wc;
+
+	for (int first = NONE; first <= ANY; first++)
+		for (int second = NONE; second <= ANY; second++)
+			for (int solicited = 0; solicited < 2; solicited++)
+				for (int failed = 0; failed < 2; failed++) {
+					int armed = first > second ? first : second;
+					bool fires = armed == ANY || (armed == SOLICITED && (solicited || failed));
+
+					if (first != NONE)
+						hca_cq_req_notify(f->cq, first == SOLICITED);
+					if (second != NONE)
+						hca_cq_req_notify(f->cq, second == SOLICITED);
+					push(f->w, f->cq, 1, solicited, failed ? TRANSPORT_WR_FLUSH_ERR : TRANSPORT_SUCCESS);
+					assert_int_equal(readable(hca_channel_fd(f->channel)), fires);
+					assert_int_equal(hca_channel_get(f->channel, &got), fires ? 0 : BASE_ERR_AGAIN);
+					if (fires) {
+						assert_true(got == f->cq);
+						hca_cq_events_ack(got, 1);
+					}
+					/*
+					 * Once: the next entry does not fire; if it was not fired, disarm by an entry that
+					 * does.
+					 */
+					push(f->w, f->cq, 2, true, TRANSPORT_SUCCESS);
+					assert_int_equal(hca_channel_get(f->channel, &got), armed == SOLICITED &&
+							!fires ? 0 : BASE_ERR_AGAIN);
+					if (armed == SOLICITED && !fires)
+						hca_cq_events_ack(f->cq, 1);
+					assert_int_equal(hca_cq_poll(f->cq, 1, &wc), 1);
+					assert_int_equal(hca_cq_poll(f->cq, 1, &wc), 1);
+				}
+	/* An entry from before the arming does not fire. */
+	push(f->w, f->cq, 1, true, TRANSPORT_SUCCESS);
+	hca_cq_req_notify(f->cq, false);
+	assert_false(readable(hca_channel_fd(f->channel)));
+	assert_int_equal(hca_cq_poll(f->cq, 1, &wc), 1);
+	assert_int_not_equal(f->w->engine.wakeups_expected, 0);
+}
+
+static void descriptor_is_readable_while_events_wait(void **state)
+{
+	struct fixture *f = *state;
+	struct hca_cq *second = fake_cq(f->w, 4, f->channel), *got;
+	int fd = hca_channel_fd(f->channel);
+
+	for (int i = 0; i < 3; i++) {
+		hca_cq_req_notify(f->cq, false);
+		push(f->w, f->cq, 1, false, 0);
+	}
+	hca_cq_req_notify(second, false);
+	push(f->w, second, 1, false, 0);
+	assert_int_equal(hca_channel_destroy(f->channel), BASE_ERR_BUSY);
+	unsigned of_first = 0, of_second = 0;
+	for (int i = 0; i < 2; i++) {
+		assert_true(readable(fd));
+		assert_int_equal(hca_channel_get(f->channel, &got), 0);
+		of_first += got == f->cq;
+		of_second += got == second;
+		hca_cq_events_ack(got, 1);
+	}
+	assert_int_equal(of_first, 1);
+	assert_int_equal(of_second, 1);
+	/* Two more wait for the first; they vanish with it. */
+	assert_true(readable(fd));
+	assert_int_equal(hca_cq_destroy(f->cq), 0);
+	assert_false(readable(fd));
+	assert_int_equal(hca_channel_get(f->channel, &got), BASE_ERR_AGAIN);
+	f->cq = second;
+}
+
+struct destroyer {
+	struct hca_cq *cq;
+	_Atomic bool done;
+};
+
+static void *destroy_it(void *context)
+{
+	struct destroyer *d = context;
+
+	if (hca_cq_destroy(d->cq) != 0)
+		abort();
+	atomic_store(&d->done, true);
+	return NULL;
+}
+
+static void destroy_waits_for_acks(void **state)
+{
+	struct fixture *f = *state;
+	struct destroyer d = { .cq = f->cq };
+	struct hca_cq *got;
+	pthread_t thread;
+
+	for (int i = 0; i < 2; i++) {
+		hca_cq_req_notify(f->cq, false);
+		push(f->w, f->cq, 1, false, 0);
+	}
+	assert_int_equal(hca_channel_get(f->channel, &got), 0);
+	pthread_create(&thread, NULL, destroy_it, &d);
+	/* It takes back the second event before it waits: from then on it is at the place where it must not pass. */
+	while (readable(hca_channel_fd(f->channel)))
+		sched_yield();
+	for (int i = 0; i < 100; i++)
+		sched_yield();
+	assert_false(atomic_load(&d.done));
+	hca_cq_events_ack(d.cq, 1);
+	pthread_join(thread, NULL);
+	assert_true(atomic_load(&d.done));
+	f->cq = fake_cq(f->w, 4, f->channel);
+}
+
+static void async_events(void **state)
+{
+	struct fixture *f = *state;
+	struct hca_async_event event;
+	int fd = hca_async_fd(f->w->context);
+
+	assert_int_equal(hca_async_get(f->w->context, &event), BASE_ERR_AGAIN);
+	hca_device_port_set(f->w->device, true, 3);
+	assert_false(readable(fd));
+	hca_device_port_set(f->w->device, false, 3);
+	hca_device_gids_changed(f->w->device);
+	hca_device_gids_changed(f->w->device); /* once until taken */
+	assert_int_equal(hca_async_get(f->w->context, &event), 0);
+	assert_int_equal(event.type, HCA_ASYNC_PORT_ERR);
+	assert_int_equal(event.port, 1);
+	assert_true(event.user == f->w);
+	assert_null(event.token);
+	assert_int_equal(hca_async_get(f->w->context, &event), 0);
+	assert_int_equal(event.type, HCA_ASYNC_GID_CHANGE);
+	assert_false(readable(fd));
+	hca_device_gids_changed(f->w->device);
+	assert_true(readable(fd));
+	assert_int_equal(hca_async_get(f->w->context, &event), 0);
+	/* An event nobody took vanishes with its object. */
+	hca_async_raise(&f->cq->source, HCA_ASYNC_CQ_ERR);
+	assert_true(readable(fd));
+	assert_int_equal(hca_cq_destroy(f->cq), 0);
+	assert_false(readable(fd));
+	f->cq = fake_cq(f->w, 4, f->channel);
+}
+
+static void resize_and_limits(void **state)
+{
+	struct fixture *f = *state;
+	struct hca_cq_attr attr = { .cqe = 0 };
+	struct hca_cq *cq;
+	struct hca_wc wc[20];
+	uint32_t cqe;
+
+	assert_int_equal(hca_cq_create(f->w->context, &attr, &cq), BASE_ERR_INVAL);
+	attr.cqe = (1 << 22) + 1;
+	assert_int_equal(hca_cq_create(f->w->context, &attr, &cq), BASE_ERR_INVAL);
+	attr = (struct hca_cq_attr){ .cqe = 4, .comp_vector = 8 };
+	assert_int_equal(hca_cq_create(f->w->context, &attr, &cq), BASE_ERR_INVAL);
+	for (int i = 0; i < 12; i++)
+		assert_true(push(f->w, f->cq, i, false, 0));
+	assert_int_equal(hca_cq_poll(f->cq, 5, wc), 5);
+	cqe = 6;
+	assert_int_equal(hca_cq_resize(f->cq, &cqe), BASE_ERR_INVAL);
+	cqe = 0;
+	assert_int_equal(hca_cq_resize(f->cq, &cqe), BASE_ERR_INVAL);
+	cqe = 7;
+	assert_int_equal(hca_cq_resize(f->cq, &cqe), 0);
+	assert_int_equal(cqe, 8);
+	assert_true(push(f->w, f->cq, 12, false, 0));
+	assert_int_equal(hca_cq_poll(f->cq, 20, wc), 8);
+	for (int i = 0; i < 8; i++)
+		assert_int_equal(wc[i].wr_id, 5 + i);
+	attr = (struct hca_cq_attr){ .cqe = 4, .ignore_overrun = true };
+	assert_int_equal(hca_cq_create(f->w->context, &attr, &cq), 0);
+	for (int i = 0; i < 6; i++)
+		assert_true(push(f->w, cq, i, false, 0));
+	assert_int_equal(hca_cq_poll(cq, 20, wc), 4);
+	assert_int_equal(wc[0].wr_id, 2);
+	assert_int_equal(hca_cq_destroy(cq), 0);
+}
+
+static void empty_polls_make_progress(void **state)
+{
+	struct fixture *f = *state;
+	struct hca_wc wc;
+	unsigned before = f->w->engine.polls;
+
+	for (int i = 0; i < 40; i++)
+		assert_int_equal(hca_cq_poll(f->cq, 1, &wc), 0);
+	assert_int_equal(f->w->engine.polls - before, 40);
+	push(f->w, f->cq, 1, false, 0);
+	assert_int_equal(hca_cq_poll(f->cq, 1, &wc), 1);
+	assert_int_equal(f->w->engine.polls - before, 40); /* not when something is there */
+	assert_int_equal(hca_cq_poll(f->cq, 0, &wc), 0);
+	assert_int_equal(hca_cq_poll(f->cq, -1, &wc), BASE_ERR_INVAL);
+}
+
+/* Goal: the classic loop (arm, poll until empty, wait for the event) never sleeps on an entry. Also the race test for TSan. */
+enum { RACE_ENTRIES = 20000 };
+static void *race_producer(void *context)
+{
+	struct fixture *f = context;
+
+	for (uint64_t i = 0; i < RACE_ENTRIES; i++)
+		while (atomic_load(&f->cq->tail) - atomic_load(&f->cq->head) >= 16 || !push(f->w, f->cq, i, false, 0))
+			sched_yield();
+	return NULL;
+}
+
+static void arm_races(void **state)
+{
+	struct fixture *f = *state;
+	struct pollfd p = { .fd = hca_channel_fd(f->channel), .events = POLLIN };
+	uint64_t next = 0, events = 0;
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, race_producer, f);
+	while (next < RACE_ENTRIES) {
+		struct hca_wc wc[4];
+		struct hca_cq *got;
+		int n;
+
+		hca_cq_req_notify(f->cq, false);
+		while ((n = hca_cq_poll(f->cq, 4, wc)) > 0)
+			for (int i = 0; i < n; i++)
+				assert_int_equal(wc[i].wr_id, next++);
+		assert_int_equal(n, 0);
+		if (next == RACE_ENTRIES)
+			break;
+		/* The producer always has more, and we are armed: an event must come. */
+		if (poll(&p, 1, 20000) != 1)
+			fail_msg("no event after entry %llu", (unsigned long long)next);
+		while (hca_channel_get(f->channel, &got) == 0) {
+			assert_true(got == f->cq);
+			hca_cq_events_ack(got, 1);
+			events++;
+		}
+	}
+	pthread_join(thread, NULL);
+	assert_int_not_equal(events, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(arming_rules, setup, teardown),
+		cmocka_unit_test_setup_teardown(descriptor_is_readable_while_events_wait, setup, teardown),
+		cmocka_unit_test_setup_teardown(destroy_waits_for_acks, setup, teardown),
+		cmocka_unit_test_setup_teardown(async_events, setup, teardown),
+		cmocka_unit_test_setup_teardown(resize_and_limits, setup, teardown),
+		cmocka_unit_test_setup_teardown(empty_polls_make_progress, setup, teardown),
+		cmocka_unit_test_setup_teardown(arm_races, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
