@@ -8,7 +8,6 @@
  */
 #include "hca/cq.h"
 
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -190,20 +189,9 @@ int hca_cq_poll(struct hca_cq *cq, int n, struct hca_wc *wc)
 		engine->ops->poll(engine->context);
 		got = take(cq, n, wc);
 	}
-	if (got != 0) {
-		atomic_store_explicit(&cq->empty_polls, 0, memory_order_relaxed);
-		return got;
-	}
-	if (atomic_load_explicit(&cq->overrun, memory_order_relaxed))
+	if (got == 0 && atomic_load_explicit(&cq->overrun, memory_order_relaxed))
 		return BASE_ERR_IO;
-	/* Two pollers may count one empty poll for two: it only sets how soon the processor is given away. */
-	uint32_t empty = atomic_load_explicit(&cq->empty_polls, memory_order_relaxed) + 1;
-	if (empty >= HCA_EMPTY_POLLS) {
-		empty = 0;
-		sched_yield();
-	}
-	atomic_store_explicit(&cq->empty_polls, empty, memory_order_relaxed);
-	return 0;
+	return got;
 }
 
 int hca_cq_req_notify(struct hca_cq *cq, bool solicited_only)

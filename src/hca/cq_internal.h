@@ -30,7 +30,6 @@ struct hca_cq {
 	bool ignore_overrun;
 	_Atomic uint32_t users; /* QPs (once per queue) and SRQs */
 	struct hca_async_source source;
-	_Atomic uint32_t empty_polls;
 
 	pthread_mutex_t lock; /* of what follows, but for the atomic peeks at head and tail */
 	struct hca_cqe *ring;

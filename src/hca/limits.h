@@ -21,7 +21,6 @@ enum {
 	HCA_MAX_RD_ATOM = 16,
 	HCA_COMP_VECTORS = 8,
 	HCA_PORTS = 1,
-	HCA_EMPTY_POLLS = 16,      /* in a row on one CQ; then the processor is yielded */
 	HCA_PKEY = 0xffff,
 	HCA_MAX_DEVICES = 64,      /* per process, as many port entries as the export has room for */
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "node/node.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -169,15 +170,38 @@ void node_schedule(struct node *node, struct node_flow *flow)
 	node_touch(node, flow);
 }
 
+/*
+ * Many processes may spin on few processors: a thread that polls in vain gives its turn away, at first after 16 polls. A yield that comes
+ * back at once found nobody waiting, so the next one may come later; one that took long brings the 16 back.
+ */
+static void yield_after_empty_poll(void)
+{
+	static _Thread_local uint32_t empty, limit = NODE_EMPTY_POLLS;
+
+	if (++empty < limit)
+		return;
+	uint64_t before = base_clock_now();
+	sched_yield();
+	empty = 0;
+	if (base_clock_now() - before >= NODE_YIELD_SHORT)
+		limit = NODE_EMPTY_POLLS;
+	else if (limit < NODE_EMPTY_POLLS_ALONE)
+		limit *= 2;
+}
+
 bool node_poll(struct node *node)
 {
 	if (atomic_load_explicit(&node->dead, memory_order_relaxed))
 		return false;
 	atomic_store_explicit(&node->polls, atomic_load_explicit(&node->polls, memory_order_relaxed) + 1, memory_order_relaxed);
-	if (node_lock_is_wanted(&node->lock) || !node_lock_try(&node->lock))
+	if (node_lock_is_wanted(&node->lock) || !node_lock_try(&node->lock)) {
+		yield_after_empty_poll();
 		return true;
+	}
 	unsigned done = node_progress(node, false);
 	node_release(node);
+	if (done == 0)
+		yield_after_empty_poll();
 	return done > 0;
 }
 

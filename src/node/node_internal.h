@@ -16,10 +16,14 @@ enum {
 	NODE_FLOW_QUOTA = 16,      /* runs a flow may send before the next one's turn */
 	NODE_SEND_BUDGET = 128,    /* runs sent per round */
 	NODE_TIMER_BUDGET = 64,    /* flows ticked per round */
+	NODE_EMPTY_POLLS = 16,     /* in a row by one thread: then it yields the processor */
+	NODE_EMPTY_POLLS_ALONE = 256, /* the same while nobody else wants the processor */
 	NODE_TAKEN_WAKES = 64,     /* wake-ups in a row that found the work taken: the application polls, disarm */
 };
 #define NODE_LOOK_IN_MIN (200 * BASE_USEC)
 #define NODE_LOOK_IN_MAX (10 * BASE_MSEC)
+#define NODE_SECOND_LOOK (20 * BASE_USEC)  /* work that waits so long while no poll comes is the thread's */
+#define NODE_YIELD_SHORT (20 * BASE_USEC)  /* a yield that took less found nobody else to run */
 #define NODE_LINGER_MAX (50 * BASE_MSEC)
 
 /* A singly linked queue of flows; which link it runs through is up to progress.c. */

@@ -5,8 +5,8 @@
  * It takes over when nobody polls, and stays out of the way while somebody does. Two modes:
  *
  *   LOOK_IN  the application polls. Peers do not wake us (the `sleeping` word of our wake page is 0). The thread wakes after 200 us,
- *            doubling to 10 ms while it finds nothing. A look-in that finds work, or that sees that nobody polled since the last one,
- *            goes to ARMED: the application polls memory between its CQ polls, or does not poll at all.
+ *            doubling to 10 ms. When no poll came since the last look-in, or none comes within a second look 20 us later although work
+ *            is waiting, it goes to ARMED: the application polls memory between its CQ polls, or does not poll at all.
  *   ARMED    peers write our eventfd for every packet that finds us asleep; the UDP socket is in the epoll set. 64 wake-ups in a row that
  *            found the work taken by a poller lead back to LOOK_IN.
  *
@@ -109,6 +109,18 @@ static void follow_udp_room(struct node *node)
 	watch(node->epoll_armed, node->config.udp_socket, WAKE_UDP, EPOLLIN | (wanted ? EPOLLOUT : 0));
 }
 
+/* Is somebody polling right now? Waits a moment for the next poll. A wish for wake-ups is an answer, too: no. */
+static bool somebody_is_polling(struct node *node)
+{
+	uint32_t before = atomic_load_explicit(&node->polls, memory_order_relaxed);
+	const struct timespec moment = { .tv_nsec = NODE_SECOND_LOOK };
+
+	if (atomic_load(&node->arm_wanted))
+		return false;
+	clock_nanosleep(CLOCK_MONOTONIC, 0, &moment, NULL);
+	return atomic_load_explicit(&node->polls, memory_order_relaxed) != before;
+}
+
 static void *thread_main(void *argument)
 {
 	struct node *node = argument;
@@ -119,6 +131,12 @@ static void *thread_main(void *argument)
 	bool woken = false;
 
 	while (!atomic_load(&node->stopping)) {
+		if (mode == NODE_THREAD_LOOK_IN && somebody_is_polling(node)) {
+			/* Pollers run the timers, too. */
+			interval = interval < NODE_LOOK_IN_MAX ? 2 * interval : interval;
+			sleep_until(node, node->epoll_look_in, base_clock_now() + interval);
+			continue;
+		}
 		node_lock_take(&node->lock);
 		unsigned done = node_progress(node, true);
 		/* Keep at it while there is work, but let pollers and modifiers in between rounds. */
@@ -131,12 +149,9 @@ static void *thread_main(void *argument)
 			mode = NODE_THREAD_ARMED;
 			taken = 0;
 		} else if (mode == NODE_THREAD_LOOK_IN) {
-			if (done > 0 || !somebody_polls) {
-				mode = NODE_THREAD_ARMED;
-				taken = 0;
-			} else if (interval < NODE_LOOK_IN_MAX) {
-				interval *= 2;
-			}
+			/* No poll came within the second look: what is done here, or comes next, is the thread's. */
+			mode = NODE_THREAD_ARMED;
+			taken = 0;
 		} else if (done > 0) {
 			taken = 0;
 		} else if (woken && somebody_polls && ++taken >= NODE_TAKEN_WAKES) {
