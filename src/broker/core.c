@@ -269,7 +269,8 @@ static int slot_occupy(struct broker *b, unsigned client, uint8_t s, const struc
 		b->ops->fd_close(b->context, fds->fd[i]);
 	if (watched)
 		b->ops->process_unwatch(b->context, s);
-	if (b->ops->process_watch(b->context, s, fds->fd[0]) != BASE_OK) {
+	int pidfd = fds->fd[0];
+	if (b->ops->process_watch(b->context, s, &pidfd, b->clients[client].pid) != BASE_OK) {
 		for (unsigned i = 0; i < 3; i++)
 			b->ops->fd_close(b->context, fds->fd[i]);
 		slot->watched = false;
@@ -285,7 +286,7 @@ static int slot_occupy(struct broker *b, unsigned client, uint8_t s, const struc
 	slot->watched = true;
 	slot->resuming = hello->resume;
 	slot->client = client;
-	slot->pidfd = fds->fd[0];
+	slot->pidfd = pidfd;
 	slot->wake_page = fds->fd[1];
 	slot->wake_event = fds->fd[2];
 	slot->pid = b->clients[client].pid != 0 ? b->clients[client].pid : hello->pid;

@@ -55,8 +55,12 @@ struct broker_ops {
 	void (*send)(void *context, unsigned client, const struct ipc_message *message, const struct ipc_fds *fds);
 	/* The core has forgotten this client: close after what was sent. */
 	void (*disconnect)(void *context, unsigned client);
-	/* Watch for the death of the process: broker_process_gone(slot). BASE_ERR_INVAL: not a pidfd. Until process_unwatch(slot). */
-	int (*process_watch)(void *context, uint8_t slot, int pidfd);
+	/*
+	 * Watch for the death of the process: broker_process_gone(slot), until process_unwatch(slot). A descriptor of its /proc
+	 * directory (from where pidfd_open is not to be had, as under valgrind) is closed and replaced by a pidfd of process `pid`.
+	 * BASE_ERR_INVAL: neither, *pidfd is as it was.
+	 */
+	int (*process_watch)(void *context, uint8_t slot, int *pidfd, uint32_t pid);
 	void (*process_unwatch)(void *context, uint8_t slot);
 	/* The start time of a process, 0 unknown. */
 	uint64_t (*process_birth)(void *context, uint32_t pid);

@@ -92,12 +92,12 @@ static void fake_disconnect(void *context, unsigned client)
 	f->connected[client] = false;
 }
 
-static int fake_process_watch(void *context, uint8_t slot, int pidfd)
+static int fake_process_watch(void *context, uint8_t slot, int *pidfd, uint32_t pid)
 {
 	struct fake *f = context;
 
-	FAKE_CHECK(f->open[pidfd] && !f->watched[slot]);
-	if (!f->is_pidfd[pidfd])
+	FAKE_CHECK(f->open[*pidfd] && !f->watched[slot]);
+	if (!f->is_pidfd[*pidfd])
 		return BASE_ERR_INVAL;
 	f->watched[slot] = true;
 	return BASE_OK;

@@ -21,6 +21,7 @@
 #include <sys/mman.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -127,18 +128,28 @@ static void op_disconnect(void *context, unsigned client)
 	client_events(s, client);
 }
 
-static int op_process_watch(void *context, uint8_t slot, int pidfd)
+static int op_process_watch(void *context, uint8_t slot, int *pidfd, uint32_t pid)
 {
 	struct server *s = context;
+	struct stat st;
+	int own = -1;
 
-	/* Only a pidfd takes this call; signal 0 sends nothing. ESRCH: it has just ended, which the watch will see. */
-	if (syscall(SYS_pidfd_send_signal, pidfd, 0, NULL, 0) != 0 && errno != ESRCH && errno != EPERM)
+	/* Only a pidfd or a /proc directory takes this call; signal 0 sends nothing. ESRCH: it has just ended. */
+	if (syscall(SYS_pidfd_send_signal, *pidfd, 0, NULL, 0) != 0 && errno != ESRCH && errno != EPERM)
 		return BASE_ERR_INVAL;
-	int copy = fcntl(pidfd, F_DUPFD_CLOEXEC, 0);
+	if (fstat(*pidfd, &st) == 0 && S_ISDIR(st.st_mode) && pid != 0)
+		own = (int)syscall(SYS_pidfd_open, pid, 0);
+	int copy = fcntl(own >= 0 ? own : *pidfd, F_DUPFD_CLOEXEC, 0);
 	if (copy < 0 || server_watch(s, copy, EPOLLIN, TAG_PROCESS, slot) != BASE_OK) {
 		if (copy >= 0)
 			close(copy);
+		if (own >= 0)
+			close(own);
 		return BASE_ERR_INVAL;
+	}
+	if (own >= 0) {
+		close(*pidfd);
+		*pidfd = own;
 	}
 	s->watch[slot] = copy;
 	return BASE_OK;
@@ -273,7 +284,7 @@ static void server_settled(struct server *s)
 		/* The pid may belong to another process by now; the start time tells, and is read after the pidfd is open. */
 		if (pid != 0 && (pidfd < 0 || (birth != 0 && op_process_birth(s, pid) != birth)))
 			broker_process_gone(s->core, (uint8_t)slot);
-		else if (pidfd < 0 || op_process_watch(s, (uint8_t)slot, pidfd) != BASE_OK)
+		else if (pidfd < 0 || op_process_watch(s, (uint8_t)slot, &pidfd, pid) != BASE_OK)
 			s->await_at = base_clock_now() + SERVER_AWAIT_NS;
 		if (pidfd >= 0)
 			close(pidfd);
@@ -333,6 +344,8 @@ static void server_await_late(struct server *s)
 
 static void server_accept(struct server *s)
 {
+	if (s->vault.made)
+		broker_vault_alive_later(&s->vault);
 	for (unsigned i = 0; i < SERVER_MESSAGES; i++) {
 		uint32_t pid;
 		int fd, client, err = ipc_accept(s->listener, &fd, &pid);

@@ -80,7 +80,7 @@ static void vault_init(struct broker_vault *vault)
 {
 	memset(vault, 0, sizeof(*vault));
 	vault->made = true;
-	vault->ends[0] = vault->ends[1] = vault->netdev_fd = vault->netdev_reader = -1;
+	vault->sender = vault->ends[0] = vault->ends[1] = vault->netdev_fd = vault->netdev_reader = -1;
 	for (unsigned i = 0; i < BROKER_GROUP_SOCKETS; i++)
 		vault->sockets[i] = -1;
 }
@@ -169,6 +169,10 @@ int broker_vault_create(struct broker_vault *out, int alive, uint64_t random, co
 		fds[count++] = out->sockets[i];
 	err = vault_put(pairs[1][1], &label, fds, count);
 done:
+	if (err == BASE_OK && alive < 0) {
+		out->sender = pairs[0][1];
+		pairs[0][1] = -1;
+	}
 	for (unsigned i = 0; i < 2; i++)
 		if (pairs[i][1] >= 0)
 			close(pairs[i][1]);
@@ -179,6 +183,27 @@ done:
 	if (err != BASE_OK)
 		broker_vault_close(out);
 	return err;
+}
+
+int broker_vault_alive_later(struct broker_vault *vault)
+{
+	struct vault_label label = { .version = 1, .part = 2, .alive = 1 };
+	int alive, err;
+
+	if (vault->sender < 0)
+		return BASE_OK;
+	err = broker_vault_alive(&alive);
+	if (err != BASE_OK)
+		return err;
+	/* A second message: nobody reads that far, but it holds the name. */
+	memcpy(label.magic, vault_magic, sizeof(label.magic));
+	err = vault_put(vault->sender, &label, &alive, 1);
+	close(alive);
+	if (err != BASE_OK)
+		return err;
+	close(vault->sender);
+	vault->sender = -1;
+	return BASE_OK;
 }
 
 int broker_vault_adopt(struct broker_vault *out, const int ends[2])
@@ -248,7 +273,7 @@ void broker_vault_close(struct broker_vault *vault)
 	if (vault->registry != NULL)
 		munmap(vault->registry, sizeof(*vault->registry));
 	if (vault->made) {
-		int all[] = { vault->ends[0], vault->ends[1], vault->netdev_fd, vault->netdev_reader };
+		int all[] = { vault->sender, vault->ends[0], vault->ends[1], vault->netdev_fd, vault->netdev_reader };
 
 		for (unsigned i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 			if (all[i] >= 0)

@@ -24,6 +24,7 @@
 struct broker_vault {
 	bool made;                            /* the descriptors below are ours or -1 */
 	int ends[2];                          /* the receiving ends */
+	int sender;                           /* made without the alive name: where it is to go later; else -1 */
 	struct broker_registry *registry;     /* mapped */
 	int netdev_fd, netdev_reader;         /* the memfd, and a descriptor of it for clients */
 	struct netdev_shared *netdev;         /* mapped */
@@ -39,6 +40,8 @@ int broker_vault_alive(int *alive);
  * BASE_ERR_IO.
  */
 int broker_vault_create(struct broker_vault *out, int alive, uint64_t random, const char *reason);
+/* For a vault that was made without: puts the alive name in as soon as nobody else has it. BASE_ERR_EXISTS: not yet. */
+int broker_vault_alive_later(struct broker_vault *vault);
 /* What a survivor handed over; copies of its descriptors are made. BASE_ERR_MALFORMED: not a vault; BASE_ERR_NOMEM. */
 int broker_vault_adopt(struct broker_vault *out, const int ends[2]);
 /* Accepts a zeroed struct. */

@@ -32,7 +32,7 @@ struct config {
 	enum config_local local;
 	enum config_switch gso;
 	uint32_t idle_seconds;
-	uint32_t rcvbuf;              /* bytes, 0: as large as allowed */
+	uint32_t rcvbuf;              /* bytes, 0: as large as allowed; as getsockopt counts them */
 	char device[CONFIG_TEXT_MAX]; /* glob */
 	char broker[CONFIG_TEXT_MAX]; /* path, empty: look for it */
 };

@@ -267,6 +267,8 @@ static int process_create(struct process **out)
 	p->wake_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	p->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	p->pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	if (p->pidfd < 0) /* valgrind does not know the call; the broker makes a pidfd out of this */
+		p->pidfd = open("/proc/self", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (p->epoll < 0 || p->queue_event < 0 || p->wake_event < 0 || p->timer < 0 || p->pidfd < 0 ||
 		wake_page_create(p) != BASE_OK ||
 		process_watch(p, p->queue_event, PROCESS_TAG_QUEUE, 0) != BASE_OK ||

@@ -152,7 +152,7 @@ def stat(user=NOBODY):
     return out
 
 
-def until(what, seconds=10):
+def until(what, seconds=30):
     """For states outside of any process's reach, such as the end of a process that is nobody's child."""
     deadline = time.monotonic() + seconds
     while not what():
@@ -229,7 +229,7 @@ class Raw:
 
 def test_on_demand_and_idle():
     """The first process starts the broker, the last one's end ends it, as an ordinary user."""
-    c = Client()
+    c = Client(idle='4')
     s = stat()
     assert s['clients'] == 1 and s['free'] == 253 and s['wire'] == 1 and c.slot in s['slots'], s
     assert 'broker_client' in s['slots'][c.slot] and f'pid {c.p.pid} ' in s['slots'][c.slot], s
@@ -239,8 +239,8 @@ def test_on_demand_and_idle():
     c.quit()
     s = stat()
     assert s['clients'] == 0 and s['pairs'] == 0 and s['free'] == 254, s
-    until(lambda: gone(s['pid']), 5)
-    assert time.monotonic() - start > 0.9, 'ended before the idle time was over'
+    until(lambda: gone(s['pid']))
+    assert time.monotonic() - start > 3.9, 'ended before the idle time was over'
     assert stat() is None
 
 
@@ -345,7 +345,7 @@ def test_killed_client():
     # The child keeps neither the port nor the names: the broker ends, and the next one has the wire again.
     broker = s['pid']
     a.quit()
-    until(lambda: gone(broker), 5)
+    until(lambda: gone(broker))
     c = Client()
     assert c.wire and stat()['pid'] != broker
     c.quit()
@@ -451,8 +451,18 @@ def test_all_survivors_stopped():
     os.kill(a.p.pid, signal.SIGCONT)
     a.event('restored', 15)
     a.pair(b)
-    a.quit()
-    b.quit()
+    # The earlier vault goes with its last holder; from the next connection on, this broker's survivors are known as such.
+    a.kill()
+    b.event(rf'gone {a.slot} \d+')
+    c = Client()
+    os.kill(stat()['pid'], signal.SIGKILL)
+    d = Client()
+    assert d.slot not in (b.slot, c.slot)
+    b.event('restored', 15)
+    c.event('restored', 15)
+    assert sorted(stat()['slots']) == sorted([b.slot, c.slot, d.slot])
+    for x in (b, c, d):
+        x.quit()
 
 
 def test_reader_that_stops():
@@ -557,7 +567,7 @@ def test_port_busy():
         a.quit()
         b.quit()
         s.close()
-        until(lambda: gone(pid), 5)
+        until(lambda: gone(pid))
 
 
 def test_no_ipv6():
@@ -719,12 +729,12 @@ def test_options():
     assert 'usage: softverbsd' in run('--help').stdout
     assert re.fullmatch(r'softverbsd \d+\.\d+\.\d+\n', run('--version').stdout)
     assert run('--nonsense').returncode == 2 and run('extra').returncode == 2 and run('--idle', 'x').returncode == 2
-    assert run('--idle', '1').returncode == 0
+    assert run('--idle', '5').returncode == 0
     pid = stat()['pid']
     assert int(status(pid, 'PPid')) != os.getpid() and run().returncode == 0 and stat()['pid'] == pid
     r = run('--foreground')
     assert r.returncode == 1 and 'running in this network namespace already' in one_line(r.stderr)
-    until(lambda: gone(pid), 5)
+    until(lambda: gone(pid))
 
 
 def main():
