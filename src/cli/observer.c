@@ -179,9 +179,10 @@ int observer_clients(struct observer *o, struct ipc_stat_client *out, unsigned r
 	return BASE_OK;
 }
 
-int observer_export(struct observer *o, uint8_t slot, struct export_reader **out)
+int observer_export(struct observer *o, uint8_t slot, struct observer_export *out)
 {
 	struct ipc_message ask = {.type = IPC_EXPORT_REQUEST, .export = {.id = ++o->last_id, .slot = slot}};
+	struct export_reader *reader;
 	struct ipc_fds fds = {0};
 	int err = request(o, &ask, IPC_EXPORT, &fds);
 
@@ -189,9 +190,21 @@ int observer_export(struct observer *o, uint8_t slot, struct export_reader **out
 		return err;
 	if (fds.count == 0)
 		return BASE_ERR_NOENT;
-	err = export_reader_open(fds.fd[0], out);
-	ipc_fds_close(&fds);
-	if (err != BASE_OK)
+	err = export_reader_open(fds.fd[0], &reader);
+	if (err != BASE_OK) {
+		ipc_fds_close(&fds);
 		cli_error("the tables of slot %u cannot be read: %s", slot, base_err_text(err));
-	return err;
+		return err;
+	}
+	*out = (struct observer_export){reader, fds.fd[0]};
+	return BASE_OK;
+}
+
+void observer_export_close(struct observer_export *export)
+{
+	if (export->reader == NULL)
+		return;
+	export_reader_close(export->reader);
+	close(export->fd);
+	export->reader = NULL;
 }

@@ -18,6 +18,12 @@
 
 struct observer; /* opaque */
 
+/* The tables of one process. */
+struct observer_export {
+	struct export_reader *reader; /* NULL: none */
+	int fd;			      /* what it reads from */
+};
+
 /* With `start` a broker is started if none runs; without, BASE_ERR_NODEV (silent) when none does. */
 int observer_open(bool start, struct observer **out);
 void observer_close(struct observer *observer);
@@ -30,6 +36,7 @@ int observer_summary(struct observer *observer, struct ipc_stat_summary *out);
 /* Up to `room` clients in the order of their slots; *count is how many. */
 int observer_clients(struct observer *observer, struct ipc_stat_client *out, unsigned room, unsigned *count);
 /* The tables that the process of this slot shows. BASE_ERR_NOENT (silent): it shows none, or is gone by now. */
-int observer_export(struct observer *observer, uint8_t slot, struct export_reader **out);
+int observer_export(struct observer *observer, uint8_t slot, struct observer_export *out);
+void observer_export_close(struct observer_export *export);
 
 #endif

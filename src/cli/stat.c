@@ -239,21 +239,21 @@ struct tables {
 static void client_add(struct tables *tables, struct observer *observer, const struct ipc_stat_client *client,
 		       const struct options *options)
 {
-	struct export_reader *reader = NULL;
+	struct observer_export export = {NULL, -1};
 
-	if (client->has_export && observer_export(observer, client->slot, &reader) != BASE_OK)
-		reader = NULL; /* it ended just now, or was said already */
+	/* Without: it ended just now, or was said already. */
+	if (client->has_export)
+		observer_export(observer, client->slot, &export);
 	if (tables->json != NULL) {
-		json_array_append_new(tables->json, client_json(client, reader, options));
+		json_array_append_new(tables->json, client_json(client, export.reader, options));
 	} else {
-		client_line(tables->clients, client, reader);
-		if (reader != NULL) {
-			counter_lines(tables->counters, client, reader, options);
-			qp_lines(tables->qps, client, reader, options);
+		client_line(tables->clients, client, export.reader);
+		if (export.reader != NULL) {
+			counter_lines(tables->counters, client, export.reader, options);
+			qp_lines(tables->qps, client, export.reader, options);
 		}
 	}
-	if (reader != NULL)
-		export_reader_close(reader);
+	observer_export_close(&export);
 }
 
 static int print_json(struct tables *tables, const struct ipc_stat_summary *s)

@@ -114,6 +114,13 @@ class World:
         if ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWNET) != 0:
             return
         self.own_namespace = True
+        # Addresses are there at once, not after the second that duplicate detection takes.
+        for knob in ('default', 'all'):
+            try:
+                with open(f'/proc/sys/net/ipv6/conf/{knob}/accept_dad', 'w') as f:
+                    f.write('0')
+            except OSError:
+                pass
         for command in ('link set lo up', 'link add sv0 type veth peer name sv1', 'link set sv0 up', 'link set sv1 up',
                         'addr add 10.99.0.1/24 dev sv0', 'addr add 10.99.1.1/24 dev sv1', 'addr add fd99::1/64 dev sv0 nodad',
                         'addr add fd99:0:0:1::1/64 dev sv1 nodad'):
