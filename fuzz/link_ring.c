@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The consumer of a shared-memory ring against memory that a hostile producer wrote. The input is a program for that producer: 4 bytes say
- * where in the ring to write (in units of 4 bytes), how far to move the tail (in lines) and how many bytes follow. Between the steps, the
- * consumer takes what is there; whatever it hands out must be a valid run inside of the ring or of its own copy.
+ * The consumer of a shared-memory ring against memory that a hostile producer wrote. The input is a program for that
+ * producer: 4 bytes say where in the ring to write (in units of 4 bytes), how far to move the tail (in lines) and how
+ * many bytes follow. Between the steps, the consumer takes what is there; whatever it hands out must be a valid run
+ * inside of the ring or of its own copy.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -51,7 +52,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	words.producer.index = data[0] & 1 ? LINK_RING_BYTES - (data[0] >> 1) * LINK_RING_LINE : 0;
 	at = (uint32_t)words.producer.index & (LINK_RING_BYTES - 1);
-	link_ring_consumer_init(&c, bytes, (struct link_ring_words){&words.producer.index, &words.producer.want_room, &words.consumer.index},
+	link_ring_consumer_init(&c, bytes, (struct link_ring_words){&words.producer.index, &words.producer.want_room,
+			&words.consumer.index},
 				words.producer.index);
 	data++;
 	size--;

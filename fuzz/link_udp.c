@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Cutting and checking of received datagrams. The first bytes of the input say the size of the pieces (as UDP_GRO would), the address family,
- * which budget to cut with, and whether the ICRCs shall be made right, so that what lies behind the check is reached, too.
+ * Cutting and checking of received datagrams. The first bytes of the input say the size of the pieces (as UDP_GRO
+ * would), the address family, which budget to cut with, and whether the ICRCs shall be made right, so that what lies
+ * behind the check is reached, too.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -16,7 +16,8 @@ void fault_plan_init(struct fault_plan *plan, uint64_t seed, uint32_t lose, uint
 enum fault_verdict fault_plan_judge(struct fault_plan *plan)
 {
 	uint64_t lot = base_random_below(&plan->random, FAULT_ALL);
-	enum fault_verdict verdict = lot < plan->lose ? FAULT_LOSE : lot < (uint64_t)plan->lose + plan->twice ? FAULT_TWICE : FAULT_PASS;
+	enum fault_verdict verdict = lot < plan->lose ? FAULT_LOSE : lot < (uint64_t)plan->lose + plan->twice ?
+			FAULT_TWICE : FAULT_PASS;
 
 	plan->given[verdict]++;
 	return verdict;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A fault plan: what becomes of packets, by chance and by seed. The same plan gives the same verdicts for the same sequence of questions, so
- * that a failure can be played again. Links ask it through their hook (link.h), one thread at a time.
+ * A fault plan: what becomes of packets, by chance and by seed. The same plan gives the same verdicts for the same
+ * sequence of questions, so that a failure can be played again. Links ask it through their hook (link.h), one thread
+ * at a time.
  */
 #ifndef FAULT_PLAN_H
 #define FAULT_PLAN_H

@@ -3,7 +3,8 @@
 
 #include "link/count.h"
 
-enum link_verdict link_hooks_run(const struct link_hooks *hooks, bool outgoing, const struct link_path *path, const struct transport_run *run)
+enum link_verdict link_hooks_run(const struct link_hooks *hooks, bool outgoing, const struct link_path *path,
+		const struct transport_run *run)
 {
 	enum link_verdict verdict = LINK_PASS;
 
@@ -30,7 +31,8 @@ static struct link_path path_of(const struct link_rx *rx)
 	};
 }
 
-void link_hooks_sink(const struct link_hooks *hooks, struct link_counters *counters, const struct link_rx *rx, link_sink *sink, void *context)
+void link_hooks_sink(const struct link_hooks *hooks, struct link_counters *counters, const struct link_rx *rx,
+		link_sink *sink, void *context)
 {
 	struct link_path path = path_of(rx);
 

@@ -61,7 +61,8 @@ void link_destroy(struct link *link)
 	free(link);
 }
 
-int link_shm_attach(struct link *link, uint8_t slot, uint64_t generation, void *pair, bool low, void *peer_wake, int peer_eventfd)
+int link_shm_attach(struct link *link, uint8_t slot, uint64_t generation, void *pair, bool low, void *peer_wake,
+		int peer_eventfd)
 {
 	return link_shm_peer_add(&link->shm, slot, generation, pair, low, peer_wake, peer_eventfd);
 }
@@ -146,7 +147,8 @@ unsigned link_receive(struct link *link, bool udp, bool scan, unsigned budget, l
 
 	/* A flood on the rings must not keep the socket waiting for ever: it gets at least an eighth of what was asked for. */
 	if (udp)
-		done += link_udp_receive(&link->udp, budget - done > budget / 8 ? budget - done : budget / 8 + 1, sink, context);
+		done += link_udp_receive(&link->udp, budget - done > budget / 8 ? budget - done : budget / 8 + 1, sink,
+				context);
 	return done;
 }
 

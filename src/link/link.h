@@ -2,9 +2,10 @@
 /*
  * The links of one process: shared memory to processes of the same broker, UDP to everybody else, behind one set of calls.
  *
- * A path says where a QP's packets go; its kind is chosen when the QP goes to RTR (for UD per address) and never changes. Sending is
- * reserve -> (transport fills the room) -> commit, any number of times, then flush. Receiving hands runs to a sink, bounded by a budget.
- * A reservation is not a promise to commit: without a commit nothing happened.
+ * A path says where a QP's packets go; its kind is chosen when the QP goes to RTR (for UD per address) and never
+ * changes. Sending is reserve -> (transport fills the room) -> commit, any number of times, then flush. Receiving
+ * hands runs to a sink, bounded by a budget. A reservation is not a promise to commit: without a commit nothing
+ * happened.
  *
  * One thread at a time: the holder of the node's progress lock; exceptions are named.
  */
@@ -37,7 +38,10 @@ struct link_path {
 	bool gso;               /* udp: the route may carry UDP_SEGMENT bursts */
 };
 
-/* A run that arrived. Everything is borrowed until the sink returns. Over UDP every run is one packet, and run.mtu, which it does not tell, is 0. */
+/*
+ * A run that arrived. Everything is borrowed until the sink returns. Over UDP every run is one packet, and run.mtu,
+ * which it does not tell, is 0.
+ */
 struct link_rx {
 	struct transport_run run;
 	enum link_kind kind;
@@ -76,8 +80,9 @@ struct link_counters {
 };
 
 /*
- * Hooks for `fault` and `trace`, NULL when unused. Both see each run on its way out (before it is put on the link) and in (before the sink).
- * The path is told in the direction of travel: on the way in sgid is the peer's, and qpn, which packets do not carry, is 0.
+ * Hooks for `fault` and `trace`, NULL when unused. Both see each run on its way out (before it is put on the link)
+ * and in (before the sink). The path is told in the direction of travel: on the way in sgid is the peer's, and qpn,
+ * which packets do not carry, is 0.
  */
 enum link_verdict { LINK_PASS, LINK_LOSE, LINK_TWICE };
 struct link_hooks {
@@ -95,7 +100,8 @@ struct link_config {
 	struct link_counters *counters;
 	struct link_hooks hooks;
 	bool gso;                    /* may UDP_SEGMENT be used at all */
-	int own_eventfd;             /* this process's wake-up, for what it sends to itself while its progress thread sleeps; 0 or less: none */
+	/* this process's wake-up, for what it sends to itself while its progress thread sleeps; 0 or less: none */
+	int own_eventfd;
 };
 
 /* Heap object; NULL when out of memory. Includes the private ring to ourselves. */
@@ -103,11 +109,13 @@ struct link *link_create(const struct link_config *config);
 void link_destroy(struct link *link);
 
 /*
- * A pair memfd to `slot` arrived: `pair` is its mapping (IPC_PAIR_BYTES), `low` whether we are the lower slot of the two, `peer_wake` the mapping of the peer's
- * wake page, `peer_eventfd` its wake-up. The link owns all three from now on (munmap, close at detach), also when it fails with
- * BASE_ERR_MALFORMED (header not as expected) or BASE_ERR_NOMEM. An older pair to that slot is detached first.
+ * A pair memfd to `slot` arrived: `pair` is its mapping (IPC_PAIR_BYTES), `low` whether we are the lower slot of the
+ * two, `peer_wake` the mapping of the peer's wake page, `peer_eventfd` its wake-up. The link owns all three from now
+ * on (munmap, close at detach), also when it fails with BASE_ERR_MALFORMED (header not as expected) or
+ * BASE_ERR_NOMEM. An older pair to that slot is detached first.
  */
-int link_shm_attach(struct link *link, uint8_t slot, uint64_t generation, void *pair, bool low, void *peer_wake, int peer_eventfd);
+int link_shm_attach(struct link *link, uint8_t slot, uint64_t generation, void *pair, bool low, void *peer_wake,
+		int peer_eventfd);
 /* Drains nothing; idempotent. */
 void link_shm_detach(struct link *link, uint8_t slot);
 bool link_shm_is_attached(const struct link *link, uint8_t slot);
@@ -115,8 +123,9 @@ bool link_shm_is_attached(const struct link *link, uint8_t slot);
 uint64_t link_shm_peer_progress(const struct link *link, uint8_t slot);
 
 /*
- * Room for one run. 0: *room is valid until the next call on this link. BASE_ERR_AGAIN: none now; after a want_room() the slot (shm) or the
- * socket (udp) will be reported by link_room_take(). BASE_ERR_GONE: never again. LINK_NOWHERE always has room.
+ * Room for one run. 0: *room is valid until the next call on this link. BASE_ERR_AGAIN: none now; after a want_room()
+ * the slot (shm) or the socket (udp) will be reported by link_room_take(). BASE_ERR_GONE: never again. LINK_NOWHERE
+ * always has room.
  */
 int link_reserve(struct link *link, const struct link_path *path, struct transport_room *room);
 /* `used` bytes of the room were filled for `run`. Adds ICRCs, counts, publishes (shm) or queues (udp). */
@@ -126,26 +135,28 @@ void link_flush(struct link *link);
 /* Ask to be told when there is room on this path again (bounded by the peer's reading, or EPOLLOUT). */
 void link_want_room(struct link *link, const struct link_path *path);
 /*
- * Readable when link_room_take() should be called because a socket that refused data takes it again: for the epoll of whoever sleeps (EPOLLIN).
- * What a full socket left queued is sent by that call, whether somebody wanted room or not. -1: no wire. The link's.
+ * Readable when link_room_take() should be called because a socket that refused data takes it again: for the epoll of
+ * whoever sleeps (EPOLLIN). What a full socket left queued is sent by that call, whether somebody wanted room or not.
+ * -1: no wire. The link's.
  */
 int link_room_fd(const struct link *link);
 /*
- * What got room since it was asked for: sets a bit per slot (shm) and *udp, clears the others. True if anything. Cheap when nothing is wanted.
+ * What got room since it was asked for: sets a bit per slot (shm) and *udp, clears the others. True if anything.
+ * Cheap when nothing is wanted.
  */
 bool link_room_take(struct link *link, uint64_t slots[4], bool *udp);
 
 /*
- * Takes up to `budget` runs off all rings that have something, then (if udp) off the socket (which gets its eighth in any case), and calls the sink
- * for each. Returns how many.
- * The sink may reserve and commit, but not attach, detach or receive.
- * `scan` looks at the tails of all attached rings, not only at those whose doorbell bit is set.
+ * Takes up to `budget` runs off all rings that have something, then (if udp) off the socket (which gets its eighth in
+ * any case), and calls the sink for each. Returns how many. The sink may reserve and commit, but not attach, detach
+ * or receive. `scan` looks at the tails of all attached rings, not only at those whose doorbell bit is set.
  */
 unsigned link_receive(struct link *link, bool udp, bool scan, unsigned budget, link_sink *sink, void *context);
 
 /*
- * Sleeping: link_sleep_begin() sets the sleeping word, fences and rescans; true: nothing is there, peers will write the wake eventfd; false: work
- * is waiting and the word is cleared again. link_sleep_end() clears it. link_publish_progress() counts this process's progress up.
+ * Sleeping: link_sleep_begin() sets the sleeping word, fences and rescans; true: nothing is there, peers will write
+ * the wake eventfd; false: work is waiting and the word is cleared again. link_sleep_end() clears it.
+ * link_publish_progress() counts this process's progress up.
  */
 bool link_sleep_begin(struct link *link);
 void link_sleep_end(struct link *link);

@@ -20,8 +20,8 @@ struct link_path_address {
 };
 
 /*
- * A path over UDP; gso is false, for the caller to set by the route. BASE_ERR_UNSUPPORTED: a GID type that UDP does not carry (RoCEv1).
- * BASE_ERR_UNREACH: a zero GID, or one IPv4 and one IPv6 address.
+ * A path over UDP; gso is false, for the caller to set by the route. BASE_ERR_UNSUPPORTED: a GID type that UDP does
+ * not carry (RoCEv1). BASE_ERR_UNREACH: a zero GID, or one IPv4 and one IPv6 address.
  */
 int link_path_udp(struct link_path *out, const struct link_path_address *in);
 

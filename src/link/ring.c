@@ -36,7 +36,8 @@ static_assert(LINK_RING_PAYLOAD_MAX <= UINT16_MAX && LINK_RING_PACKETS_MAX <= UI
 #define INSIDE_BYTES (LINK_RING_LINE - AT_INSIDE)
 /* The extended headers that do not fit into AT_WORD. */
 #define LONG_HAS (WIRE_HAS_DETH | WIRE_HAS_XRCETH | WIRE_HAS_FETH | WIRE_HAS_RETH | WIRE_HAS_ATOMICETH | WIRE_HAS_ATOMICACKETH)
-static_assert(WIRE_XRCETH_BYTES + WIRE_ATOMICETH_BYTES <= INSIDE_BYTES && WIRE_XRCETH_BYTES + WIRE_FETH_BYTES + WIRE_RETH_BYTES <= INSIDE_BYTES &&
+static_assert(WIRE_XRCETH_BYTES + WIRE_ATOMICETH_BYTES <= INSIDE_BYTES &&
+	      WIRE_XRCETH_BYTES + WIRE_FETH_BYTES + WIRE_RETH_BYTES <= INSIDE_BYTES &&
 	      WIRE_XRCETH_BYTES + WIRE_ATOMICETH_BYTES <= LINK_RING_TRAILER_MAX, "the longest there are");
 
 static inline uint32_t long_bytes(uint32_t has)
@@ -45,7 +46,8 @@ static inline uint32_t long_bytes(uint32_t has)
 		return 0;
 	return (has & WIRE_HAS_DETH ? WIRE_DETH_BYTES : 0) + (has & WIRE_HAS_XRCETH ? WIRE_XRCETH_BYTES : 0) +
 	       (has & WIRE_HAS_FETH ? WIRE_FETH_BYTES : 0) + (has & WIRE_HAS_RETH ? WIRE_RETH_BYTES : 0) +
-	       (has & WIRE_HAS_ATOMICETH ? WIRE_ATOMICETH_BYTES : 0) + (has & WIRE_HAS_ATOMICACKETH ? WIRE_ATOMICACKETH_BYTES : 0);
+	       (has & WIRE_HAS_ATOMICETH ? WIRE_ATOMICETH_BYTES : 0) +
+	       (has & WIRE_HAS_ATOMICACKETH ? WIRE_ATOMICACKETH_BYTES : 0);
 }
 
 /* Where the parts of an entry lie; both sides derive it from the line. */
@@ -60,7 +62,8 @@ static inline struct layout layout_of(enum entry_kind kind, uint32_t payload_len
 	if (kind == ENTRY_SAME && headers + payload_len <= INSIDE_BYTES)
 		return (struct layout){AT_INSIDE, AT_INSIDE + headers, LINK_RING_LINE};
 	if (kind == ENTRY_SAME)
-		return (struct layout){AT_INSIDE, LINK_RING_LINE, (2 * LINK_RING_LINE - 1 + payload_len) & ~(LINK_RING_LINE - 1)};
+		return (struct layout){AT_INSIDE, LINK_RING_LINE,
+				       (2 * LINK_RING_LINE - 1 + payload_len) & ~(LINK_RING_LINE - 1)};
 	payload_len = (payload_len + 7) & ~7u;
 	return (struct layout){LINK_RING_LINE + payload_len, LINK_RING_LINE,
 			       (2 * LINK_RING_LINE - 1 + payload_len + headers) & ~(LINK_RING_LINE - 1)};
@@ -72,7 +75,8 @@ bool link_run_is_valid(const struct transport_run *run)
 	const uint16_t places = WIRE_ROLE_FIRST | WIRE_ROLE_MIDDLE | WIRE_ROLE_LAST | WIRE_ROLE_ONLY;
 	uint32_t len = run->head.payload_len, before;
 
-	if (first == NULL || last == NULL || run->packets == 0 || run->packets > LINK_RING_PACKETS_MAX || len > LINK_RING_PAYLOAD_MAX)
+	if (first == NULL || last == NULL || run->packets == 0 || run->packets > LINK_RING_PACKETS_MAX ||
+			len > LINK_RING_PAYLOAD_MAX)
 		return false;
 	if (run->packets == 1)
 		return first == last && len <= WIRE_MTU_BYTES_MAX;
@@ -81,7 +85,8 @@ bool link_run_is_valid(const struct transport_run *run)
 	/* The same kind of message, from its FIRST or MIDDLE on, up to a MIDDLE or LAST. */
 	if (first->transport != last->transport || (first->role & ~places) != (last->role & ~places))
 		return false;
-	if ((first->role & (WIRE_ROLE_FIRST | WIRE_ROLE_MIDDLE)) == 0 || (last->role & (WIRE_ROLE_MIDDLE | WIRE_ROLE_LAST)) == 0)
+	if ((first->role & (WIRE_ROLE_FIRST | WIRE_ROLE_MIDDLE)) == 0 ||
+			(last->role & (WIRE_ROLE_MIDDLE | WIRE_ROLE_LAST)) == 0)
 		return false;
 	before = (run->packets - 1u) * run->mtu;
 	if (last->role & WIRE_ROLE_MIDDLE)
@@ -104,7 +109,8 @@ void link_ring_producer_init(struct link_ring_producer *p, uint8_t *bytes, struc
 /* Fills skip and room from what is free by the head that we know. */
 static bool room_find(struct link_ring_producer *p)
 {
-	uint32_t free_bytes = LINK_RING_BYTES - (uint32_t)(p->tail - p->head), to_end = LINK_RING_BYTES - (uint32_t)(p->tail & MASK);
+	uint32_t free_bytes = LINK_RING_BYTES - (uint32_t)(p->tail - p->head);
+	uint32_t to_end = LINK_RING_BYTES - (uint32_t)(p->tail & MASK);
 
 	p->room = 0;
 	p->skip = to_end < LINK_RING_ENTRY_MAX ? to_end : 0;
@@ -188,7 +194,8 @@ void link_ring_publish(struct link_ring_producer *p)
 /* Has the path changed since the last entry? Remembers it. */
 static bool path_is_new(struct link_ring_path *last, const struct link_path *path)
 {
-	if (wire_gid_equal(&last->dgid, &path->dgid) && wire_gid_equal(&last->sgid, &path->sgid) && last->ifindex == path->ifindex &&
+	if (wire_gid_equal(&last->dgid, &path->dgid) && wire_gid_equal(&last->sgid, &path->sgid) &&
+			last->ifindex == path->ifindex &&
 	    last->dest_ifindex == path->dest_ifindex)
 		return false;
 	*last = (struct link_ring_path){path->sgid, path->dgid, path->ifindex, path->dest_ifindex};
@@ -211,7 +218,8 @@ static void path_decode(struct link_ring_path *path, const uint8_t *at)
 	memcpy(path->dgid.raw, at + AT_DGID, WIRE_GID_BYTES);
 }
 
-static void line_encode(uint8_t *at, enum entry_kind kind, uint32_t has, const struct link_path *path, const struct transport_run *run)
+static void line_encode(uint8_t *at, enum entry_kind kind, uint32_t has, const struct link_path *path,
+		const struct transport_run *run)
 {
 	const struct wire_packet *head = &run->head;
 	uint16_t len = (uint16_t)head->payload_len;
@@ -260,7 +268,10 @@ bool link_ring_commit(struct link_ring_producer *p, const struct link_path *path
 		memcpy(at + layout.payload, at + LINK_RING_LINE, head->payload_len);
 	p->tail += layout.bytes;
 	p->room = 0;
-	/* A long transfer overlaps with the reader; small entries wait for the flush, so that the tail's line does not bounce. */
+	/*
+	 * A long transfer overlaps with the reader; small entries wait for the flush, so that the tail's line does
+	 * not bounce.
+	 */
 	if (p->tail - p->published >= LINK_RING_PUBLISH_BYTES)
 		link_ring_publish(p);
 	return true;
@@ -356,7 +367,8 @@ static int line_fetch(struct link_ring_consumer *c)
 
 			if (tail == c->tail)
 				return 0;
-			if (tail - c->head > LINK_RING_BYTES || tail - c->released > LINK_RING_BYTES || tail % LINK_RING_LINE != 0)
+			if (tail - c->head > LINK_RING_BYTES || tail - c->released > LINK_RING_BYTES ||
+					tail % LINK_RING_LINE != 0)
 				return BASE_ERR_MALFORMED;
 			c->tail = tail;
 		}

@@ -2,7 +2,8 @@
 /*
  * How fast the shared-memory link is, beside a ring that does nothing but carry. Not installed. Two threads on two processors:
  *
- *   exchange   a record of 8 bytes, its ACK, the answer, its ACK; ns per round trip. "bare": 64-byte records in a ring of two indexes
+ *   exchange   a record of 8 bytes, its ACK, the answer, its ACK; ns per round trip. "bare": 64-byte records in a
+ *                   ring of two indexes
  *   stream     runs of 16 KiB, gathered into the ring and scattered out of it; GB/s. "memcpy": 1 MiB to 1 MiB, once
  */
 #include <pthread.h>
@@ -193,7 +194,8 @@ static double link_exchange(void)
 	uint64_t begin, n = 0;
 	pthread_t thread;
 
-	while (link_receive(pair.end[0].link, false, true, 64, take, &side) + link_receive(pair.end[1].link, false, true, 64, take, &side) > 0)
+	while (link_receive(pair.end[0].link, false, true, 64, take, &side) + link_receive(pair.end[1].link, false, true,
+			64, take, &side) > 0)
 		;
 	side.records = 0;
 	stop = false;
@@ -229,7 +231,8 @@ static void *source(void *argument)
 			continue;
 		memcpy(room.buf, user[0] + offset, chunk);
 		offset = (offset + chunk) & ((1 << 20) - 1);
-		run = test_run(chunk > 4096 ? WIRE_RC_SEND_MIDDLE : WIRE_RC_SEND_ONLY, room.buf, chunk, side.psn, side.path.dest_qpn);
+		run = test_run(chunk > 4096 ? WIRE_RC_SEND_MIDDLE : WIRE_RC_SEND_ONLY, room.buf, chunk, side.psn,
+				side.path.dest_qpn);
 		run.packets = (uint16_t)(chunk > 4096 ? chunk / 4096 : 1);
 		side.psn += run.packets;
 		link_commit(side.end->link, &side.path, &run, chunk);

@@ -52,7 +52,8 @@ static uint8_t random_opcode(struct base_random *r)
 /* Any run that the format allows, with all the header fields that its opcodes have. */
 static void random_run(struct base_random *r, struct transport_run *run)
 {
-	static const uint8_t first[] = {WIRE_RC_SEND_FIRST, WIRE_RC_RDMA_WRITE_FIRST, WIRE_RC_RDMA_READ_RESPONSE_FIRST, WIRE_RC_SEND_MIDDLE};
+	static const uint8_t first[] = {WIRE_RC_SEND_FIRST, WIRE_RC_RDMA_WRITE_FIRST, WIRE_RC_RDMA_READ_RESPONSE_FIRST,
+			WIRE_RC_SEND_MIDDLE};
 	static const uint8_t last[] = {WIRE_RC_SEND_LAST_WITH_INVALIDATE, WIRE_RC_RDMA_WRITE_LAST_WITH_IMM,
 				       WIRE_RC_RDMA_READ_RESPONSE_LAST, WIRE_RC_SEND_MIDDLE};
 	struct wire_packet *h = &run->head;
@@ -79,7 +80,8 @@ static void random_run(struct base_random *r, struct transport_run *run)
 	h->deth = (struct wire_deth){(uint32_t)base_random_next(r), base_random_next(r) & 0xffffff};
 	h->reth = (struct wire_reth){base_random_next(r), (uint32_t)base_random_next(r), (uint32_t)base_random_next(r)};
 	h->aeth = (struct wire_aeth){(uint8_t)base_random_next(r), base_random_next(r) & 0xffffff};
-	h->atomic = (struct wire_atomiceth){base_random_next(r), (uint32_t)base_random_next(r), base_random_next(r), base_random_next(r)};
+	h->atomic = (struct wire_atomiceth){base_random_next(r), (uint32_t)base_random_next(r), base_random_next(r),
+			base_random_next(r)};
 	h->atomic_ack = base_random_next(r);
 	h->imm = (uint32_t)base_random_next(r);
 	h->inv_rkey = (uint32_t)base_random_next(r);
@@ -119,7 +121,8 @@ static void assert_same(const struct transport_run *sent, const struct link_path
 	if (has & WIRE_HAS_AETH)
 		assert_true(b->aeth.syndrome == a->aeth.syndrome && b->aeth.msn == a->aeth.msn);
 	if (has & WIRE_HAS_ATOMICETH)
-		assert_true(b->atomic.va == a->atomic.va && b->atomic.rkey == a->atomic.rkey && b->atomic.swap_or_add == a->atomic.swap_or_add &&
+		assert_true(b->atomic.va == a->atomic.va && b->atomic.rkey == a->atomic.rkey &&
+				b->atomic.swap_or_add == a->atomic.swap_or_add &&
 			    b->atomic.compare == a->atomic.compare);
 	if (has & WIRE_HAS_ATOMICACKETH)
 		assert_int_equal(b->atomic_ack, a->atomic_ack);
@@ -145,7 +148,10 @@ struct model {
 	unsigned in, out;
 };
 
-/* Random runs in, random bursts out, against a queue of the same runs: everything arrives as it was sent, in order, no matter where it wraps. */
+/*
+ * Random runs in, random bursts out, against a queue of the same runs: everything arrives as it was sent, in order,
+ * no matter where it wraps.
+ */
 static void random_runs_match_a_model(void **state)
 {
 	struct base_random r = {.state = 20260101};
@@ -168,7 +174,8 @@ static void random_runs_match_a_model(void **state)
 					break;
 				}
 				assert_true(room.bytes >= LINK_RING_PAYLOAD_MIN && room.bytes <= LINK_RING_PAYLOAD_MAX);
-				assert_true(room.buf >= f.bytes && room.buf + room.bytes + LINK_RING_TRAILER_MAX <= f.bytes + LINK_RING_BYTES);
+				assert_true(room.buf >= f.bytes);
+				assert_true(room.buf + room.bytes + LINK_RING_TRAILER_MAX <= f.bytes + LINK_RING_BYTES);
 				assert_int_equal((uintptr_t)room.buf % LINK_RING_LINE, 0);
 				random_run(&r, run);
 				if (run->head.payload_len > room.bytes)
@@ -394,7 +401,8 @@ static void random_rings_are_survived(void **state)
 		link_ring_publish(&f.p);
 		while (err == 1) {
 			if (base_random_below(&r, 10) == 0)
-				f.bytes[(f.c.head + base_random_below(&r, 64)) & (LINK_RING_BYTES - 1)] = (uint8_t)base_random_next(&r);
+				f.bytes[(f.c.head + base_random_below(&r, 64)) & (LINK_RING_BYTES - 1)] =
+					(uint8_t)base_random_next(&r);
 			err = link_ring_peek(&f.c, &rx);
 			if (err == 1) {
 				assert_true(link_run_is_valid(&rx.run));

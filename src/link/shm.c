@@ -104,7 +104,8 @@ static bool pair_is_sound(const struct link_shm *shm, uint8_t slot, uint64_t gen
 	const struct ipc_pair_header *header = pair;
 
 	return slot != shm->slot && low == (shm->slot < slot) && header->magic == IPC_PAIR_MAGIC &&
-	       header->version == IPC_PAIR_VERSION && header->generation == generation && header->slot[low ? 0 : 1] == shm->slot &&
+	       header->version == IPC_PAIR_VERSION && header->generation == generation &&
+	       header->slot[low ? 0 : 1] == shm->slot &&
 	       header->slot[low ? 1 : 0] == slot;
 }
 
@@ -113,7 +114,8 @@ static bool wake_is_sound(const struct ipc_wake *wake)
 	return wake->magic == IPC_WAKE_MAGIC && wake->version == IPC_WAKE_VERSION;
 }
 
-int link_shm_peer_add(struct link_shm *shm, uint8_t slot, uint64_t generation, void *pair, bool low, void *peer_wake, int peer_eventfd)
+int link_shm_peer_add(struct link_shm *shm, uint8_t slot, uint64_t generation, void *pair, bool low, void *peer_wake,
+		int peer_eventfd)
 {
 	struct link_shm_peer *peer = NULL;
 	int err = BASE_ERR_MALFORMED;
@@ -133,8 +135,10 @@ int link_shm_peer_add(struct link_shm *shm, uint8_t slot, uint64_t generation, v
 	peer->wake = peer_wake;
 	peer->eventfd = peer_eventfd;
 	peer->slot = slot;
-	link_ring_producer_init(&peer->tx, (uint8_t *)pair + IPC_PAIR_RING_OFFSET(low ? 0 : 1), words_of(&peer->header->ring[low ? 0 : 1]), 0);
-	link_ring_consumer_init(&peer->rx, (uint8_t *)pair + IPC_PAIR_RING_OFFSET(low ? 1 : 0), words_of(&peer->header->ring[low ? 1 : 0]), 0);
+	link_ring_producer_init(&peer->tx, (uint8_t *)pair + IPC_PAIR_RING_OFFSET(low ? 0 : 1),
+			words_of(&peer->header->ring[low ? 0 : 1]), 0);
+	link_ring_consumer_init(&peer->rx, (uint8_t *)pair + IPC_PAIR_RING_OFFSET(low ? 1 : 0),
+			words_of(&peer->header->ring[low ? 1 : 0]), 0);
 	peer_list(shm, peer);
 	return 0;
 
@@ -376,7 +380,8 @@ unsigned link_shm_receive(struct link_shm *shm, bool scan, unsigned budget, link
 
 			if (!scan && !bit_is_set)
 				continue;
-			n = peer_receive(shm, peer, budget - done < LINK_SHM_QUANTUM ? budget - done : LINK_SHM_QUANTUM, sink, context);
+			n = peer_receive(shm, peer, budget - done < LINK_SHM_QUANTUM ? budget - done : LINK_SHM_QUANTUM,
+					sink, context);
 			done += n;
 			if (n == LINK_SHM_QUANTUM)
 				more = true;

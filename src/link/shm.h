@@ -3,13 +3,14 @@
  * The shared-memory link: a pair of rings to each process of the same broker that we talk to, and a private ring to ourselves.
  * For src/link/ alone; the calls of link.h lead here.
  *
- * Doorbells. Every process has a wake page with a bit per sender, a sleeping word and an eventfd. A sender publishes its tails, makes one
- * full fence for all of them, then sets its bit where it is not set yet and tests the sleeping word. The receiver leaves the bit of a sender
- * that is busy set, empty looks and all, and clears it after LINK_SHM_IDLE_LOOKS of them (then looks once more): between two busy processes
- * no doorbell line moves. Whoever finds the sleeping word set exchanges it for 0, so that one sender pays for the write.
+ * Doorbells. Every process has a wake page with a bit per sender, a sleeping word and an eventfd. A sender publishes
+ * its tails, makes one full fence for all of them, then sets its bit where it is not set yet and tests the sleeping
+ * word. The receiver leaves the bit of a sender that is busy set, empty looks and all, and clears it after
+ * LINK_SHM_IDLE_LOOKS of them (then looks once more): between two busy processes no doorbell line moves. Whoever
+ * finds the sleeping word set exchanges it for 0, so that one sender pays for the write.
  *
- * Room. A producer without room sets `want_room` in its ring; the consumer that releases bytes sees it after a fence, clears it and wakes
- * the producer if that sleeps; while it is awake it looks for itself (link_shm_room_take).
+ * Room. A producer without room sets `want_room` in its ring; the consumer that releases bytes sees it after a fence,
+ * clears it and wakes the producer if that sleeps; while it is awake it looks for itself (link_shm_room_take).
  *
  * The order of both handshakes is store, fence, load on both sides; fencing after the load hangs within seconds.
  */
@@ -57,7 +58,8 @@ int link_shm_init(struct link_shm *shm, const struct link_config *config);
 void link_shm_fini(struct link_shm *shm);
 
 /* As link_shm_attach() and link_shm_detach(). */
-int link_shm_peer_add(struct link_shm *shm, uint8_t slot, uint64_t generation, void *pair, bool low, void *peer_wake, int peer_eventfd);
+int link_shm_peer_add(struct link_shm *shm, uint8_t slot, uint64_t generation, void *pair, bool low, void *peer_wake,
+		int peer_eventfd);
 void link_shm_peer_remove(struct link_shm *shm, uint8_t slot);
 
 int link_shm_reserve(struct link_shm *shm, const struct link_path *path, struct transport_room *room);

@@ -72,7 +72,8 @@ static void runs_cross_a_pair(void **state)
 		assert_int_equal(link_receive(pair.end[1 - from].link, false, false, 2, see, &seen[from]), 2);
 		assert_true(doorbell_is_set(&pair.end[1 - from], pair.end[from].slot));
 		assert_int_equal(link_receive(pair.end[1 - from].link, false, false, 64, see, &seen[from]), 3);
-		assert_true(seen[from].count == 5 && seen[from].bytes == 510 && seen[from].disorder == 0 && seen[from].corrupt == 0);
+		assert_true(seen[from].count == 5 && seen[from].bytes == 510 && seen[from].disorder == 0 &&
+				seen[from].corrupt == 0);
 		assert_int_equal(seen[from].last.kind, LINK_SHM);
 		assert_int_equal(seen[from].last.source_slot, pair.end[from].slot);
 		assert_int_equal(seen[from].last.ifindex, 2);
@@ -258,7 +259,8 @@ static void foreign_pairs_are_refused(void **state)
 			header->slot[1] = 10;
 		else if (fault == 5)
 			wake->magic = 0;
-		assert_int_equal(link_shm_attach(end.link, fault == 6 ? 5 : 9, 11, header, fault != 7, wake, fd), BASE_ERR_MALFORMED);
+		assert_int_equal(link_shm_attach(end.link, fault == 6 ? 5 : 9, 11, header, fault != 7, wake, fd),
+				BASE_ERR_MALFORMED);
 		assert_false(link_shm_is_attached(end.link, 9));
 		assert_int_equal(fcntl(fd, F_GETFD), -1); /* it was ours to give, and is closed */
 	}
@@ -407,7 +409,8 @@ static void *work(void *argument)
 		bool udp, idle = true;
 
 		for (unsigned i = 0; i < 20 && sent < w->runs && !stuck; i++) {
-			if (send_one(end, &path, sent, (uint32_t)base_random_below(&r, base_random_below(&r, 4) ? 64 : 4097)) != 0) {
+			if (send_one(end, &path, sent, (uint32_t)base_random_below(&r, base_random_below(&r, 4) ? 64 :
+					4097)) != 0) {
 				stuck = true;
 				link_want_room(end->link, &path);
 				break;

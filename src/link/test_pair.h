@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * For tests and benchmarks of src/link/: what the broker and two processes would make, in one process. Both ends use the same mapping,
- * so that ThreadSanitizer sees one memory; whoever detaches second unmaps nothing.
+ * For tests and benchmarks of src/link/: what the broker and two processes would make, in one process. Both ends use
+ * the same mapping, so that ThreadSanitizer sees one memory; whoever detaches second unmaps nothing.
  */
 #ifndef LINK_TEST_PAIR_H
 #define LINK_TEST_PAIR_H
@@ -128,7 +128,8 @@ static inline struct link_path test_path(uint8_t from, uint8_t to)
 	};
 }
 
-static inline struct transport_run test_run(uint8_t opcode, const uint8_t *payload, uint32_t len, uint32_t psn, uint32_t dest_qpn)
+static inline struct transport_run test_run(uint8_t opcode, const uint8_t *payload, uint32_t len, uint32_t psn,
+		uint32_t dest_qpn)
 {
 	return (struct transport_run){
 		.head = {.bth = {.opcode = opcode, .pkey = 0xffff, .dest_qpn = dest_qpn, .psn = psn},

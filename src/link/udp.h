@@ -2,19 +2,21 @@
 /*
  * The UDP link: RoCEv2 over IPv4 and IPv6 on unprivileged sockets. For src/link/ alone; the calls of link.h lead here.
  *
- * Sending. Packets are framed by the transport in an arena that is used from its start again once all of it is sent, so that it stays hot
- * in the cache. A commit appends the ICRCs and becomes one message; where the route may carry UDP_SEGMENT bursts, packets of equal size to
- * the same place join into one message (the last may be shorter), across runs. A flush is one sendmmsg() per destination slot.
+ * Sending. Packets are framed by the transport in an arena that is used from its start again once all of it is sent,
+ * so that it stays hot in the cache. A commit appends the ICRCs and becomes one message; where the route may carry
+ * UDP_SEGMENT bursts, packets of equal size to the same place join into one message (the last may be shorter), across
+ * runs. A flush is one sendmmsg() per destination slot.
  *
- * Each destination slot has its own socket, thus its own source port: GRO at the receiver merges by flow, and what is merged lands on one
- * slot socket. Never connected and IP_PMTUDISC_DO: then the kernel writes IP identification 0, and k into segment k of a burst, which
- * is what the ICRC is made for. The sockets hear nothing: a filter drops all.
+ * Each destination slot has its own socket, thus its own source port: GRO at the receiver merges by flow, and what is
+ * merged lands on one slot socket. Never connected and IP_PMTUDISC_DO: then the kernel writes IP identification 0,
+ * and k into segment k of a burst, which is what the ICRC is made for. The sockets hear nothing: a filter drops all.
  *
- * When a send buffer is full its messages stay queued, those to other slots go on, and the descriptor of link_room_fd() becomes readable
- * when it is time to flush again.
+ * When a send buffer is full its messages stay queued, those to other slots go on, and the descriptor of
+ * link_room_fd() becomes readable when it is time to flush again.
  *
- * Receiving. recvmmsg() with UDP_GRO; merged buffers are cut, each piece is decoded and its ICRC checked. The identification is expected to
- * count up from 0 within a buffer; another one is solved for (wire/icrc.h). Pieces beyond the budget wait for the next call.
+ * Receiving. recvmmsg() with UDP_GRO; merged buffers are cut, each piece is decoded and its ICRC checked. The
+ * identification is expected to count up from 0 within a buffer; another one is solved for (wire/icrc.h). Pieces
+ * beyond the budget wait for the next call.
  */
 #ifndef LINK_UDP_H
 #define LINK_UDP_H
@@ -113,8 +115,9 @@ static inline bool link_udp_is_ready(const struct link_udp *udp)
 }
 
 /*
- * The second half of receiving, without the socket: cuts datagram `d`, whose bytes are `buf`, and hands what is sound to the sink until the
- * budget or the datagram ends. Returns the number of runs handed over. Any bytes are survivable.
+ * The second half of receiving, without the socket: cuts datagram `d`, whose bytes are `buf`, and hands what is sound
+ * to the sink until the budget or the datagram ends. Returns the number of runs handed over. Any bytes are
+ * survivable.
  */
 unsigned link_udp_cut(struct link_udp *udp, struct link_udp_datagram *d, const uint8_t *buf, unsigned budget, link_sink *sink,
 		      void *context);

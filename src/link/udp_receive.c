@@ -145,7 +145,8 @@ static bool refill(struct link_udp *udp)
 	int n;
 
 	for (unsigned i = 0; i < LINK_UDP_DATAGRAMS; i++) {
-		iov[i] = (struct iovec){.iov_base = udp->buffers + (size_t)i * LINK_UDP_DATAGRAM_BYTES, .iov_len = LINK_UDP_DATAGRAM_BYTES};
+		iov[i] = (struct iovec){.iov_base = udp->buffers + (size_t)i * LINK_UDP_DATAGRAM_BYTES,
+				.iov_len = LINK_UDP_DATAGRAM_BYTES};
 		vec[i].msg_hdr = (struct msghdr){
 			.msg_name = &from[i],
 			.msg_namelen = sizeof(from[i]),
@@ -192,7 +193,8 @@ unsigned link_udp_receive(struct link_udp *udp, unsigned budget, link_sink *sink
 		while (udp->datagram_next < udp->datagram_count && done < budget) {
 			struct link_udp_datagram *d = &udp->datagrams[udp->datagram_next];
 
-			done += link_udp_cut(udp, d, udp->buffers + (size_t)udp->datagram_next * LINK_UDP_DATAGRAM_BYTES, budget - done, sink,
+			done += link_udp_cut(udp, d, udp->buffers + (size_t)udp->datagram_next * LINK_UDP_DATAGRAM_BYTES,
+					budget - done, sink,
 					     context);
 			if (d->at < d->bytes)
 				break;

@@ -24,7 +24,8 @@ int link_udp_reserve(struct link_udp *udp, const struct link_path *path, struct 
 	if (udp->queued_bytes >= LINK_UDP_FLUSH_BYTES || udp->message_count + LINK_UDP_BURST_PACKETS > LINK_UDP_MESSAGES)
 		link_udp_flush(udp);
 	/* A doubled burst (fault plan) must find room, too. */
-	if (LINK_UDP_ARENA_BYTES - udp->used < 2 * LINK_UDP_BURST_BYTES || udp->message_count + 2 * LINK_UDP_BURST_PACKETS > LINK_UDP_MESSAGES)
+	if (LINK_UDP_ARENA_BYTES - udp->used < 2 * LINK_UDP_BURST_BYTES ||
+	    udp->message_count + 2 * LINK_UDP_BURST_PACKETS > LINK_UDP_MESSAGES)
 		return BASE_ERR_AGAIN;
 	*room = (struct transport_room){
 		.buf = udp->arena + udp->used,
@@ -50,11 +51,13 @@ static const struct wire_icrc_flow *sender_flow(struct link_udp_sender *sender, 
 static bool same_way(const struct link_udp_message *m, const struct link_path *path)
 {
 	return m->slot == path_slot(path) && m->ifindex == path->ifindex && m->traffic_class == path->traffic_class &&
-	       m->hop_limit == path->hop_limit && wire_gid_equal(&m->dgid, &path->dgid) && wire_gid_equal(&m->sgid, &path->sgid);
+	       m->hop_limit == path->hop_limit && wire_gid_equal(&m->dgid, &path->dgid) &&
+	       wire_gid_equal(&m->sgid, &path->sgid);
 }
 
 /* One packet at `offset`, the end of all that is queued: joins the last message or begins one, and gets its ICRC. */
-static void queue_packet(struct link_udp *udp, struct link_udp_sender *sender, const struct link_path *path, uint32_t offset, uint32_t bytes)
+static void queue_packet(struct link_udp *udp, struct link_udp_sender *sender, const struct link_path *path,
+		uint32_t offset, uint32_t bytes)
 {
 	struct link_udp_message *m = udp->message_count > 0 ? &udp->messages[udp->message_count - 1] : NULL;
 	uint8_t *ib = udp->arena + offset;
@@ -82,7 +85,8 @@ static void queue_packet(struct link_udp *udp, struct link_udp_sender *sender, c
 }
 
 /* With hooks every packet is looked at for itself: those that the plan lets pass are moved together, or doubled. */
-static void queue_judged(struct link_udp *udp, struct link_udp_sender *sender, const struct link_path *path, uint32_t at, uint32_t bytes)
+static void queue_judged(struct link_udp *udp, struct link_udp_sender *sender, const struct link_path *path, uint32_t at,
+		uint32_t bytes)
 {
 	struct transport_run single = {.packets = 1};
 	uint8_t *ib = udp->arena + at;
@@ -155,7 +159,10 @@ static void control_put_int(struct msghdr *msg, int level, int type, int value)
 	control_put(msg, level, type, &value, sizeof(value));
 }
 
-/* Source address, class and hop limit are fixed per message: the first is under the ICRC, the others are the address handle's. */
+/*
+ * Source address, class and hop limit are fixed per message: the first is under the ICRC, the others are the address
+ * handle's.
+ */
 static void fill_ipv4(struct msghdr *msg, const struct link_udp_message *m, int family)
 {
 	bool group = wire_gid_is_multicast(&m->dgid);
@@ -275,7 +282,8 @@ void link_udp_flush(struct link_udp *udp)
 		uint8_t slot = udp->messages[from].slot;
 		struct link_udp_sender *sender = udp->senders[slot];
 
-		for (count = 1; count < LINK_UDP_BATCH && from + count < udp->message_count && udp->messages[from + count].slot == slot;)
+		count = 1;
+		while (count < LINK_UDP_BATCH && from + count < udp->message_count && udp->messages[from + count].slot == slot)
 			count++;
 		done = tried[slot] ? 0 : send_some(udp, sender, from, count);
 		for (unsigned i = 0; i < done; i++)

@@ -131,7 +131,8 @@ static bool configure(int fd, int family)
 	/* Without these two rules packets would carry an identification that we cannot know, or be fragmented. */
 	if (!set(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO))
 		return false;
-	if (family == AF_INET6 && (!set(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO) || !set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0)))
+	if (family == AF_INET6 && (!set(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO) ||
+				   !set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0)))
 		return false;
 	/* Local members of a group get their copy through shared memory. */
 	set(fd, IPPROTO_IP, IP_MULTICAST_LOOP, 0);

@@ -107,7 +107,8 @@ static uint8_t pattern(uint32_t offset)
 }
 
 /* Frames `packets` MIDDLEs of a SEND, or a lone ONLY, as the transport would. Returns what reserve returned. */
-static int send_run(struct test_end *end, const struct link_path *path, uint32_t *psn, uint32_t *offset, unsigned packets, uint32_t len)
+static int send_run(struct test_end *end, const struct link_path *path, uint32_t *psn, uint32_t *offset, unsigned packets,
+		uint32_t len)
 {
 	struct transport_room room;
 	struct transport_run run = {.packets = (uint16_t)packets, .mtu = 1024};
@@ -210,7 +211,7 @@ static void runs_cross_loopback(void **state)
 	}
 }
 
-/* --- a second implementation of the ICRC: bit by bit over headers made by hand --------------------------------------------- */
+/* --- a second implementation of the ICRC: bit by bit over headers made by hand ------------------------------------------ */
 
 static uint32_t crc_bits(uint32_t crc, const uint8_t *p, size_t len)
 {
@@ -239,18 +240,24 @@ static bool icrc_is_right(bool ipv6, uint16_t id, uint16_t src_port, const uint8
 	} else {
 		size_t total = udp_len + 20;
 
-		memcpy(ip, (uint8_t[20]){0x45, 0xff, (uint8_t)(total >> 8), (uint8_t)total, (uint8_t)(id >> 8), (uint8_t)id, 0x40, 0, 0xff, 17,
+		memcpy(ip, (uint8_t[20]){0x45, 0xff, (uint8_t)(total >> 8), (uint8_t)total, (uint8_t)(id >> 8),
+				(uint8_t)id, 0x40, 0, 0xff, 17,
 					 0xff, 0xff, 127, 0, 0, 1, 127, 0, 0, 1}, 20);
 	}
-	memcpy(udp, (uint8_t[6]){(uint8_t)(src_port >> 8), (uint8_t)src_port, 0x12, 0xb7, (uint8_t)(udp_len >> 8), (uint8_t)udp_len}, 6);
+	memcpy(udp, (uint8_t[6]){(uint8_t)(src_port >> 8), (uint8_t)src_port, 0x12, 0xb7, (uint8_t)(udp_len >> 8),
+			(uint8_t)udp_len}, 6);
 	memcpy(bth, ib, 12);
 	bth[4] = 0xff;
 	crc = crc_bits(0xffffffff, head, 8 + l3 + 8 + 12);
 	crc = ~crc_bits(crc, ib + 12, len - 16);
-	return ib[len - 4] == (crc & 0xff) && ib[len - 3] == (crc >> 8 & 0xff) && ib[len - 2] == (crc >> 16 & 0xff) && ib[len - 1] == crc >> 24;
+	return ib[len - 4] == (crc & 0xff) && ib[len - 3] == (crc >> 8 & 0xff) && ib[len - 2] == (crc >> 16 & 0xff) &&
+			ib[len - 1] == crc >> 24;
 }
 
-/* What leaves the socket, as a plain program sees it: segment k of a burst has the ICRC for identification k, all else that for 0. */
+/*
+ * What leaves the socket, as a plain program sees it: segment k of a burst has the ICRC for identification k, all
+ * else that for 0.
+ */
 static void icrc_is_right_by_bits(void **state)
 {
 	for (int kind = 0; kind < 4; kind++) {
@@ -275,7 +282,8 @@ static void icrc_is_right_by_bits(void **state)
 			n = recvfrom(host.fd[1], buf, sizeof(buf), MSG_DONTWAIT, (struct sockaddr *)&from, &len);
 			assert_true(n > 16);
 			assert_true(ntohs(from.sin6_port) >= 0xc000);
-			assert_true(icrc_is_right(ipv6, (uint16_t)(gso && k > 0 ? k - 1 : 0), ntohs(from.sin6_port), buf, (size_t)n));
+			assert_true(icrc_is_right(ipv6, (uint16_t)(gso && k > 0 ? k - 1 : 0), ntohs(from.sin6_port), buf,
+					(size_t)n));
 		}
 		assert_int_equal(recv(host.fd[1], buf, sizeof(buf), MSG_DONTWAIT), -1);
 		host_free(&host);
@@ -315,7 +323,8 @@ static void forge(const struct forger *forger, uint8_t ib[24], uint16_t id)
 
 static void throw_at(const struct forger *forger, const uint8_t *bytes, size_t len)
 {
-	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(WIRE_UDP_PORT_ROCE), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(WIRE_UDP_PORT_ROCE),
+			.sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 
 	assert_int_equal(sendto(forger->fd, bytes, len, 0, (struct sockaddr *)&to, sizeof(to)), (ssize_t)len);
 }
@@ -347,7 +356,8 @@ static void bad_datagrams_are_counted(void **state)
 		ib[bit / 8] ^= (uint8_t)(1 << bit % 8);
 		assert_int_equal(THROW(24), 0);
 	}
-	assert_int_equal(counters->drops[LINK_DROP_ICRC] + counters->drops[LINK_DROP_MALFORMED] + counters->drops[LINK_DROP_TRUNCATED], 176);
+	assert_int_equal(counters->drops[LINK_DROP_ICRC] + counters->drops[LINK_DROP_MALFORMED] +
+			counters->drops[LINK_DROP_TRUNCATED], 176);
 	assert_true(counters->drops[LINK_DROP_ICRC] > 150 && counters->drops[LINK_DROP_MALFORMED] > 3);
 	forge(&forger, ib, 0);
 	ib[4] ^= 0xff;
@@ -448,8 +458,8 @@ static void foreign_source_is_counted(void **state)
 }
 
 /*
- * A send buffer that fills up, by a queue discipline that holds packets back: what is queued stays, room comes back through the descriptor, and
- * everything arrives.
+ * A send buffer that fills up, by a queue discipline that holds packets back: what is queued stays, room comes back
+ * through the descriptor, and everything arrives.
  */
 static void full_send_buffer_comes_back(void **state)
 {
@@ -468,7 +478,8 @@ static void full_send_buffer_comes_back(void **state)
 	/* Loss is not what this is about. */
 	assert_int_equal(setsockopt(host.fd[1], SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes)), 0);
 	bytes = 65536;
-	assert_int_equal(setsockopt(link_udp_sender_get(&host.end[0].link->udp, SLOT_B)->fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes)), 0);
+	assert_int_equal(setsockopt(link_udp_sender_get(&host.end[0].link->udp, SLOT_B)->fd, SOL_SOCKET, SO_SNDBUF,
+			&bytes, sizeof(bytes)), 0);
 	for (unsigned sent = 0; sent < 100;) {
 		struct pollfd room = {.fd = link_room_fd(host.end[0].link), .events = POLLIN};
 		int err = send_run(&host.end[0], &path, &psn, &offset, 20, 20 * 1024);
@@ -492,7 +503,8 @@ static void full_send_buffer_comes_back(void **state)
 	}
 	assert_true(waited > 0);
 	while (seen.count + host.end[1].counters.drops[LINK_DROP_RECEIVE_FULL] < 2000) {
-		struct pollfd both[2] = {{.fd = link_room_fd(host.end[0].link), .events = POLLIN}, {.fd = host.fd[1], .events = POLLIN}};
+		struct pollfd both[2] = {{.fd = link_room_fd(host.end[0].link), .events = POLLIN}, {.fd = host.fd[1],
+				.events = POLLIN}};
 
 		assert_true(poll(both, 2, 5000) > 0);
 		link_room_take(host.end[0].link, slots, &udp);
