@@ -107,6 +107,8 @@ static void *blocked_thread(void *at)
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, NULL);
+	/* Here, not before: a new thread's stack may take the place. */
+	munmap(at, 4096);
 	all_accesses_fail(at);
 	return NULL;
 }
@@ -118,7 +120,6 @@ static void run_signals_blocked(void)
 	pthread_t thread;
 
 	dma_guard_install();
-	munmap(at + 4096, 4096);
 	pthread_create(&thread, NULL, blocked_thread, at + 4096);
 	pthread_join(thread, NULL);
 }
