@@ -200,8 +200,8 @@ static void run_ascending(void)
 
 	dma_guard_install();
 	memset(ours, 0x55, sizeof(ours));
-	for (size_t len = 2; len < sizeof(ours); len++)
-		for (size_t before = 1; before < len; before += 1 + len / 40) {
+	for (size_t len = 2; len < sizeof(ours); len += 1 + len / 8)
+		for (size_t before = 1; before < len; before += 1 + len / 16) {
 			uint8_t *to = at + 4096 - before;
 			size_t whole = before & ~(size_t)15; /* the store that meets the border may be lost: 16 bytes at most */
 

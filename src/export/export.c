@@ -105,6 +105,15 @@ free_writer:
 	return BASE_ERR_NOMEM;
 }
 
+void export_writer_fork_child(struct export_writer *writer)
+{
+	void *map = mmap(writer->map, writer->bytes, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+
+	if (map != writer->map)
+		base_error("a forked child cannot use the RDMA objects it inherited: their address is taken");
+}
+
 void export_writer_destroy(struct export_writer *writer)
 {
 	if (writer == NULL)

@@ -16,6 +16,12 @@ struct export_writer; /* opaque */
 
 /* BASE_ERR_NOMEM: memory or descriptors. The descriptor is close-on-exec and sealed against shrinking and growing. */
 int export_writer_create(uint8_t slot, struct export_writer **out);
+/*
+ * In a fork child, whose mapping was not inherited: memory of its own in the same place, so that inherited objects may go
+ * on writing.
+ * Nobody reads it. Async-signal-safe but for the complaint when the place is taken.
+ */
+void export_writer_fork_child(struct export_writer *writer);
 /* Unmaps and closes. A fork child calls it too: the mapping is not inherited (MADV_DONTFORK), the descriptor is. */
 void export_writer_destroy(struct export_writer *writer);
 int export_writer_fd(const struct export_writer *writer);

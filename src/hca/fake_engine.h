@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * An engine for tests: one mutex as the progress lock, flows wired back to back by QPN through a buffer, a clock that the test
- * moves. Read by the x_test.c files of hca alone. A world is a device with an engine, its table, its export, one context and one PD.
+ * moves. Read by the x_test.c files of hca alone. A world is a device with an engine, its table, its export, one context
+ * and one PD.
  */
 #ifndef HCA_FAKE_ENGINE_H
 #define HCA_FAKE_ENGINE_H
