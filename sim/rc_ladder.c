@@ -129,6 +129,8 @@ static struct outcome law(const struct situation *s)
 	}
 	if (s->ahead < 0) {
 		o.verdict = RC_DUPLICATE;
+		if (!send && !write)
+			return o; /* not remembered: silence */
 		o.syndrome = 0x1f;
 		o.psn = wire_psn_add(expected, 0xffffff);
 		return o;

@@ -8,7 +8,7 @@
  *
  * What the checkers hold: every posted WR completes exactly once, in order, with its own wr_id; a completed message is in the
  * peer's memory, byte for byte, and so are all before it; receives complete in posting order with length, immediate and opcode of their
- * message; a message after a failed one leaves no byte; no byte outside of the buffers changes; all of it within bounded time.
+ * message; an atomic is executed once and in its turn; a message after a failed one leaves no byte; no byte outside of the buffers changes; all of it within bounded time.
  * In an error run one operation of direction a>b is spoiled, and both ends must end with the statuses of the error map.
  */
 #include <getopt.h>
@@ -21,7 +21,7 @@
 #include "sim/world.h"
 
 enum { OPS_MAX = 64, UNTOUCHED = 0xee };
-enum { KEY_SOURCE = 0x1100, KEY_RECV = 0x2200, KEY_WRITE = 0x3300, KEY_READ_ONLY = 0x4400, KEY_NONE = 0x9900 };
+enum { KEY_SOURCE = 0x1100, KEY_RECV = 0x2200, KEY_WRITE = 0x3300, KEY_READ_ONLY = 0x4400, KEY_LAND = 0x5500, KEY_ATOMIC = 0x6600, KEY_NONE = 0x9900 };
 
 enum storm_error {
 	STORM_NO_ERROR,
@@ -56,6 +56,7 @@ struct op {
 	int recv; /* which receive it consumes, -1 none */
 	uint64_t post_at;
 	uint8_t *data;
+	uint64_t atomic_before;
 	bool verified;
 };
 
@@ -77,7 +78,8 @@ struct side {
 	uint64_t act_at; /* an error of the application's side: when */
 	uint64_t sqd_at, rts_at, drained_packets;
 	bool drained;
-	uint64_t source_next, recv_next, write_next;
+	uint64_t source_next, recv_next, write_next, land_next;
+	uint32_t num_atomics; /* each makes the peer's word one larger */
 };
 
 struct storm {
@@ -146,10 +148,25 @@ static bool sges_equal(struct sim_host *host, const struct transport_sge *sge, u
 	return len == 0;
 }
 
+static bool is_atomic(const struct op *op)
+{
+	return op->op == TRANSPORT_OP_COMPARE_SWAP || op->op == TRANSPORT_OP_FETCH_ADD;
+}
+
+static bool is_rd(const struct op *op)
+{
+	return op->op == TRANSPORT_OP_RDMA_READ || is_atomic(op);
+}
+
 static bool op_is_placed(struct side *from, const struct op *op)
 {
 	struct side *to = from->peer->user;
 
+	if (is_atomic(op))
+		return sges_equal(&from->ep->host, op->sge, op->num_sge, (const uint8_t *)&op->atomic_before, 8);
+	if (is_rd(op))
+		return op->length == 0 || sges_equal(&from->ep->host, op->sge, op->num_sge,
+						     sim_host_bytes(&from->peer->host, KEY_READ_ONLY, op->remote_addr, op->length), op->length);
 	if (op->op == TRANSPORT_OP_SEND || op->op == TRANSPORT_OP_SEND_WITH_IMM)
 		return sges_equal(&from->peer->host, to->recvs[op->recv].sge, to->recvs[op->recv].num_sge, op->data, op->length);
 	if (op->length == 0)
@@ -164,8 +181,9 @@ static void verify_upto(struct side *from, uint32_t last)
 	if (s->mode == STORM_GARBAGE)
 		return;
 	for (uint32_t i = last + 1; i-- > 0;) {
-		if (from->ops[i].verified)
-			break;
+		/* READs need not be back when a later message arrives over there. */
+		if (from->ops[i].verified || (is_rd(&from->ops[i]) && i >= from->succeeded))
+			continue;
 		CHECK(s, op_is_placed(from, &from->ops[i]), "%s: bytes of op %u differ", from->ep->name, i);
 		from->ops[i].verified = true;
 	}
@@ -174,6 +192,12 @@ static void verify_upto(struct side *from, uint32_t last)
 static uint32_t op_wc(uint8_t op)
 {
 	switch (op) {
+	case TRANSPORT_OP_RDMA_READ:
+		return TRANSPORT_WC_RDMA_READ;
+	case TRANSPORT_OP_COMPARE_SWAP:
+		return TRANSPORT_WC_COMPARE_SWAP;
+	case TRANSPORT_OP_FETCH_ADD:
+		return TRANSPORT_WC_FETCH_ADD;
 	case TRANSPORT_OP_BIND_MW:
 		return TRANSPORT_WC_BIND_MW;
 	case TRANSPORT_OP_RDMA_WRITE:
@@ -266,6 +290,8 @@ static void post_op(struct side *me, const struct op *op)
 		.wr_id = me->posted,
 		.remote_addr = op->remote_addr,
 		.rkey = op->rkey,
+		.compare = op->atomic_before,
+		.swap_or_add = op->op == TRANSPORT_OP_FETCH_ADD ? 1 : op->atomic_before + 1,
 		.imm_or_inv = op->imm,
 		.length = op->length,
 		.op = op->op,
@@ -294,12 +320,12 @@ static uint64_t pause_and_resume(struct side *me, uint64_t now, uint64_t next)
 	if (rc_state_get(&ep->qp) == RC_SQD) {
 		if (!me->drained && (ep->events & RC_EVENT_SQ_DRAINED)) {
 			me->drained = true;
-			me->drained_packets = rc_stats_get(&ep->qp)->sent_packets;
+			me->drained_packets = rc_sq_psn(&ep->qp);
 			me->rts_at = now + 1 + below(s, 50000);
 			CHECK(s, !rc_is_draining(&ep->qp), "%s: drained and draining", ep->name);
 		}
 		if (me->drained && now >= me->rts_at) {
-			CHECK(s, rc_stats_get(&ep->qp)->sent_packets == me->drained_packets, "%s: sent while drained", ep->name);
+			CHECK(s, rc_sq_psn(&ep->qp) == me->drained_packets, "%s: sent while drained", ep->name);
 			rc_to_rts(&ep->qp, &ep->config);
 		} else if (me->drained && me->rts_at < next) {
 			next = me->rts_at;
@@ -413,15 +439,23 @@ static uint32_t plan_op(struct side *me, uint32_t index, uint64_t *post_at, uint
 	struct op *op = &me->ops[index];
 	bool takes;
 
-	op->op = (uint8_t)below(s, 4);
-	op->length = random_length(s, me->ep->config.mtu);
+	op->op = (uint8_t)below(s, below(s, 2) ? 4 : 7);
+	op->length = is_atomic(op) ? 8 : random_length(s, me->ep->config.mtu);
 	op->flags = (uint8_t)((below(s, 2) ? TRANSPORT_WQE_SIGNALED : 0));
 	op->imm = (uint32_t)base_random_next(&s->world.random);
 	op->post_at = *post_at;
 	op->recv = -1;
 	if (below(s, 3) == 0)
 		*post_at += below(s, 200000);
-	if (op->length <= SIM_INLINE_MAX && below(s, 2))
+	if (below(s, 8) == 0)
+		op->flags |= TRANSPORT_WQE_FENCE;
+	if (is_rd(op)) {
+		op->num_sge = random_sges(s, op->sge, op->length, KEY_LAND, &me->land_next);
+		op->rkey = op->length == 0 ? 1 : is_atomic(op) ? KEY_ATOMIC : KEY_READ_ONLY;
+		op->remote_addr = is_atomic(op) ? 0x600000 : 0x500000 + below(s, 400000 - op->length);
+		if (is_atomic(op))
+			op->atomic_before = me->num_atomics++;
+	} else if (op->length <= SIM_INLINE_MAX && below(s, 2))
 		op->flags |= TRANSPORT_WQE_INLINE;
 	else
 		op->num_sge = random_sges(s, op->sge, op->length, KEY_SOURCE, &me->source_next);
@@ -430,7 +464,7 @@ static uint32_t plan_op(struct side *me, uint32_t index, uint64_t *post_at, uint
 		op->remote_addr = to->write_next;
 		to->write_next += op->length + below(s, 9);
 	}
-	takes = op->op != TRANSPORT_OP_RDMA_WRITE;
+	takes = op->op != TRANSPORT_OP_RDMA_WRITE && !is_rd(op);
 	if (takes) {
 		struct recv *r = &to->recvs[to->num_recvs];
 		uint64_t size = op->op == TRANSPORT_OP_RDMA_WRITE_WITH_IMM ? below(s, 100) : op->length + below(s, 2) * below(s, 1000);
@@ -499,7 +533,9 @@ static void plan_config(struct storm *s)
 			.dest_qpn = 0x101 - (uint32_t)i,
 			.mtu = mtu,
 			.sq_psn = (uint32_t)(below(s, 2) ? below(s, 1 << 24) : 0xffffff - below(s, 40)),
-			.access = TRANSPORT_REMOTE_WRITE,
+			.access = TRANSPORT_REMOTE_WRITE | TRANSPORT_REMOTE_READ | TRANSPORT_REMOTE_ATOMIC,
+			.max_rd_atomic = (uint8_t)between(s, 1, 4),
+			.max_dest_rd_atomic = (uint8_t)between(s, 4, 16),
 			.timeout = (uint8_t)(s->error || s->lossless ? between(s, 8, 11) : between(s, 9, 16)),
 			.retry_cnt = 7,
 			.rnr_retry = (uint8_t)(s->mode == STORM_GARBAGE ? 6 : RC_RNR_RETRY_FOREVER),
@@ -523,10 +559,12 @@ static bool spoil(struct storm *s)
 		bool ok = true;
 
 		op = &a->ops[i];
-		if (write)
+		if (s->error == STORM_BAD_RKEY)
+			ok = (op->op <= TRANSPORT_OP_RDMA_WRITE_WITH_IMM || is_rd(op)) && op->length;
+		else if (write)
 			ok = op->op <= TRANSPORT_OP_RDMA_WRITE_WITH_IMM && (op->length || s->error == STORM_QP_FORBIDS_WRITE);
 		else if (s->error == STORM_SEND_TOO_LONG || s->error == STORM_RECV_BAD_LKEY)
-			ok = op->op > TRANSPORT_OP_RDMA_WRITE_WITH_IMM && op->length;
+			ok = op->recv >= 0 && op->op > TRANSPORT_OP_RDMA_WRITE_WITH_IMM && op->length;
 		else if (s->error == STORM_LOCAL_BAD_LKEY)
 			ok = op->length && !(op->flags & TRANSPORT_WQE_INLINE);
 		else if (s->error == STORM_NEVER_READY)
@@ -550,7 +588,7 @@ static bool spoil(struct storm *s)
 		op->remote_addr = b->ep->host.regions[3].base;
 		break;
 	case STORM_QP_FORBIDS_WRITE:
-		s->ep[1].config.access = 0;
+		s->ep[1].config.access &= ~(uint32_t)TRANSPORT_REMOTE_WRITE;
 		break;
 	case STORM_SEND_TOO_LONG:
 		b->recvs[op->recv].num_sge = 1;
@@ -596,13 +634,16 @@ static void plan_data(struct side *me)
 {
 	struct storm *s = me->storm;
 	struct side *to = me->peer->user;
-	struct sim_region *source, *recv, *write;
+	struct sim_region *source, *recv, *write, *land;
 
 	source = sim_host_region(&me->ep->host, 0x100000, me->source_next - 0x100000 + 64, 0, KEY_SOURCE);
 	recv = sim_host_region(&me->ep->host, 0x7000000000, me->recv_next - 0x7000000000 + 64, TRANSPORT_LOCAL_WRITE, KEY_RECV);
 	write = sim_host_region(&me->ep->host, 0xffff000000000000, me->write_next - 0xffff000000000000 + 64,
 				TRANSPORT_LOCAL_WRITE | TRANSPORT_REMOTE_WRITE, KEY_WRITE);
-	sim_host_region(&me->ep->host, 0x500000, 400000, TRANSPORT_REMOTE_READ, KEY_READ_ONLY);
+	fill(s, sim_host_region(&me->ep->host, 0x500000, 400000, TRANSPORT_REMOTE_READ, KEY_READ_ONLY)->bytes, 400000);
+	land = sim_host_region(&me->ep->host, 0x9000000, me->land_next - 0x9000000 + 64, TRANSPORT_LOCAL_WRITE, KEY_LAND);
+	memset(land->bytes, UNTOUCHED, land->length);
+	sim_host_region(&me->ep->host, 0x600000, 8, TRANSPORT_LOCAL_WRITE | TRANSPORT_REMOTE_ATOMIC, KEY_ATOMIC);
 	fill(s, source->bytes, source->length);
 	memset(recv->bytes, UNTOUCHED, recv->length);
 	memset(write->bytes, UNTOUCHED, write->length);
@@ -614,7 +655,7 @@ static void plan_data(struct side *me)
 		if (at == NULL)
 			abort();
 		fill(s, at, op->length + 8);
-		for (uint32_t k = 0; k < op->num_sge; k++) {
+		for (uint32_t k = 0; k < op->num_sge && !is_rd(op); k++) {
 			memcpy(at, sim_host_bytes(&me->ep->host, KEY_SOURCE, op->sge[k].addr, op->sge[k].length), op->sge[k].length);
 			at += op->sge[k].length;
 		}
@@ -639,6 +680,7 @@ static bool plan(struct storm *s)
 		s->ep[i].on_send = on_send;
 		s->ep[i].on_recv = on_recv;
 		s->side[i] = (struct side){ .storm = s, .ep = &s->ep[i], .peer = &s->ep[1 - i], .source_next = 0x100000,
+.land_next = 0x9000000,
 			.recv_next = 0x7000000000, .write_next = 0xffff000000000000 };
 	}
 	plan_config(s);
@@ -732,7 +774,7 @@ static bool all_untouched(const uint8_t *bytes, uint64_t len)
 static void check_memory(struct storm *s, struct side *from)
 {
 	struct side *to = from->peer->user;
-	struct sim_region *recv = &to->ep->host.regions[1], *write = &to->ep->host.regions[2];
+	struct sim_region *recv = &to->ep->host.regions[1], *write = &to->ep->host.regions[2], *land = &from->ep->host.regions[4];
 	bool blamed = s->error && s->error <= STORM_NEVER_READY;
 
 	for (uint32_t i = 0; i < from->num_ops; i++) {
@@ -757,6 +799,24 @@ static void check_memory(struct storm *s, struct side *from)
 		} else if (op->length && !spared && op->op <= TRANSPORT_OP_RDMA_WRITE_WITH_IMM) {
 			memset(write->bytes + (op->remote_addr - write->base), UNTOUCHED, op->length);
 		}
+	}
+	for (uint32_t i = 0; i < from->num_ops; i++) {
+		const struct op *op = &from->ops[i];
+
+		for (uint32_t k = 0; is_rd(op) && k < op->num_sge && !(blamed && i > s->spoiled); k++) {
+			uint8_t *bytes = sim_host_bytes(&from->ep->host, KEY_LAND, op->sge[k].addr, op->sge[k].length);
+
+			if (bytes)
+				memset(bytes, UNTOUCHED, op->sge[k].length);
+		}
+	}
+	CHECK(s, all_untouched(land->bytes, land->length), "%s: bytes outside of the READs changed", from->ep->name);
+	if (!s->error && s->mode == STORM_PLAIN) {
+		uint64_t word;
+
+		memcpy(&word, to->ep->host.regions[5].bytes, 8);
+		CHECK(s, word == from->num_atomics, "%s: %u atomics made it %llu", from->ep->name, from->num_atomics,
+		      (unsigned long long)word);
 	}
 	CHECK(s, all_untouched(recv->bytes, recv->length), "%s: bytes outside of the receives changed", to->ep->name);
 	CHECK(s, all_untouched(write->bytes, write->length), "%s: bytes outside of the WRITEs changed", to->ep->name);

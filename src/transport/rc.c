@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "transport/rc_read.h"
 #include "transport/rc_run.h"
 #include "wire/opcode.h"
 
@@ -28,10 +29,16 @@ void rc_to_init(struct rc_qp *qp)
 	qp->state = RC_INIT;
 }
 
+static uint8_t at_most(uint8_t value, uint8_t limit)
+{
+	return value < limit ? value : limit;
+}
+
 void rc_to_rtr(struct rc_qp *qp, const struct rc_config *config)
 {
 	assert(config->mtu >= 256 && config->mtu <= 4096);
 	qp->config = *config;
+	qp->config.max_dest_rd_atomic = at_most(config->max_dest_rd_atomic, RC_RD_ATOMIC_MAX);
 	rc_responder_start(qp, config->rq_psn);
 	qp->state = RC_RTR;
 }
@@ -56,8 +63,8 @@ void rc_update(struct rc_qp *qp, const struct rc_config *config)
 	qp->config.timeout = config->timeout;
 	qp->config.retry_cnt = config->retry_cnt;
 	qp->config.rnr_retry = config->rnr_retry;
-	qp->config.max_rd_atomic = config->max_rd_atomic;
-	qp->config.max_dest_rd_atomic = config->max_dest_rd_atomic;
+	qp->config.max_rd_atomic = at_most(config->max_rd_atomic, RC_RD_ATOMIC_MAX);
+	qp->config.max_dest_rd_atomic = at_most(config->max_dest_rd_atomic, RC_RD_ATOMIC_MAX);
 	if (qp->req.retry_left > config->retry_cnt)
 		qp->req.retry_left = config->retry_cnt;
 	if (qp->req.rnr_left > config->rnr_retry)
@@ -88,6 +95,7 @@ void rc_enter_error(struct rc_qp *qp)
 
 void rc_to_error(struct rc_qp *qp)
 {
+	rc_read_forget(qp);
 	rc_enter_error(qp);
 }
 
@@ -172,7 +180,7 @@ int rc_next(struct rc_qp *qp, uint64_t now, const struct transport_room *room, s
 {
 	int n = rc_responder_next(qp, room, out, used);
 
-	if (n == 0 && qp->resp.owed == RC_OWED_NONE) {
+	if (n == 0 && qp->resp.owed == RC_OWED_NONE && qp->resp.pending == 0) {
 		rc_requester_check_gone(qp);
 		n = rc_requester_next(qp, now, room, out, used);
 	}
@@ -181,7 +189,7 @@ int rc_next(struct rc_qp *qp, uint64_t now, const struct transport_room *room, s
 
 bool rc_wants_room(const struct rc_qp *qp, uint64_t now)
 {
-	return qp->resp.owed != RC_OWED_NONE || rc_requester_wants_room(qp, now);
+	return qp->resp.owed != RC_OWED_NONE || qp->resp.pending || rc_requester_wants_room(qp, now);
 }
 
 uint64_t rc_deadline(const struct rc_qp *qp)

@@ -21,6 +21,8 @@
 #include "transport/queue.h"
 #include "transport/run.h"
 
+enum { RC_RD_ATOMIC_MAX = 16 }; /* most that max_rd_atomic and max_dest_rd_atomic can be */
+
 /* Values of enum ibv_qp_state. */
 enum rc_state { RC_RESET, RC_INIT, RC_RTR, RC_RTS, RC_SQD, RC_SQE, RC_ERROR };
 

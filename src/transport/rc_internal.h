@@ -39,6 +39,7 @@ struct rc_requester {
 	uint32_t stop_index, stop_vendor_err;
 
 	uint8_t retry_left, rnr_left;
+	uint8_t rd_out; /* READs and atomics that were started and are not answered */
 	bool draining;  /* SQD was asked for, started WQEs remain */
 	bool peer_gone;
 
@@ -61,6 +62,16 @@ struct rc_requester {
 /* The one response owed. Higher beats lower, except that progress replaces NAK_SEQUENCE and RNR. */
 enum rc_owed { RC_OWED_NONE, RC_OWED_ACK, RC_OWED_NAK_SEQUENCE, RC_OWED_RNR, RC_OWED_FATAL };
 
+/* A READ or atomic that was taken: rc_read.c. Packet numbers count from first_psn. */
+struct rc_resource {
+	uint32_t first_psn, psns, msn;
+	uint32_t rkey, length;
+	uint32_t start, next, end; /* the responses under way */
+	uint64_t va, result;
+	uint64_t stop; /* where a repeated tail ends, in bytes of the message; 0: at its end */
+	bool is_read, pending;
+};
+
 struct rc_responder {
 	uint32_t expected; /* PSN */
 	uint32_t msn;
@@ -75,6 +86,10 @@ struct rc_responder {
 	uint64_t done; /* bytes of the message under way that are placed */
 	uint64_t write_va, write_length;
 	uint32_t write_rkey;
+
+	uint8_t resource_first, resource_count, pending;
+	struct rc_resource resources[RC_RD_ATOMIC_MAX];
+	uint64_t atomic_result; /* between the last step of the ladder and its commit */
 
 	uint8_t completion_first, completion_count;
 	struct transport_completion completions[RC_RECV_COMPLETIONS];
@@ -113,6 +128,7 @@ void rc_requester_check_gone(struct rc_qp *qp);
 /* Emission starts again at the oldest unacknowledged PSN. */
 void rc_requester_rewind(struct rc_qp *qp);
 void rc_requester_check_drained(struct rc_qp *qp);
+bool rc_requester_is_rd(const struct transport_wqe *wqe); /* READ or atomic */
 bool rc_requester_has_work(const struct rc_qp *qp);
 
 /* rc_response.c: what the requester does with ACK and NAK */
@@ -127,6 +143,8 @@ void rc_responder_start(struct rc_qp *qp, uint32_t psn);
 enum rc_verdict rc_responder_receive(struct rc_qp *qp, const struct transport_run *run);
 int rc_responder_next(struct rc_qp *qp, const struct transport_room *room, struct transport_run *out, size_t *used);
 int rc_responder_completion_next(struct rc_qp *qp, struct transport_completion *out);
+/* A READ response could not be made: NAK 0x62 at its PSN. */
+void rc_responder_refuse_read(struct rc_qp *qp, uint32_t psn);
 /* The receive in use, if any, completes with this status. */
 void rc_responder_end_recv(struct rc_qp *qp, uint32_t status);
 

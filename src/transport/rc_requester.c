@@ -11,6 +11,9 @@
  *
  * What holds emission up, in this order: the state (SQD starts nothing new), an RNR pause, the window, a stopped WQE, an empty queue.
  *
+ * READ and atomics. One request packet takes the PSNs of its answer; a retry from the middle of a READ asks for the rest. At most
+ * max_rd_atomic of them are started and unanswered, a fenced WQE waits for all; whatever is behind waits too.
+ *
  * Local errors. A WQE that cannot be sent (bad lkey, unknown operation, too long) stops emission at its place. WQEs before it go on
  * being sent, repeated and acknowledged; when it is the oldest, it completes with its error and the QP goes to error.
  *
@@ -26,6 +29,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "transport/rc_read.h"
 #include "transport/rc_run.h"
 #include "wire/opcode.h"
 #include "wire/psn.h"
@@ -98,9 +102,15 @@ static bool is_write(const struct transport_wqe *wqe)
 	return wqe->op == TRANSPORT_OP_RDMA_WRITE || wqe->op == TRANSPORT_OP_RDMA_WRITE_WITH_IMM;
 }
 
+bool rc_requester_is_rd(const struct transport_wqe *wqe)
+{
+	return wqe->op >= TRANSPORT_OP_RDMA_READ && wqe->op <= TRANSPORT_OP_FETCH_ADD;
+}
+
+/* PSNs of the message: its packets or, for a READ, those of the answer. (An atomic has 8 bytes.) */
 static uint32_t wqe_packets(const struct transport_wqe *wqe, uint32_t mtu)
 {
-	return wqe->length == 0 ? 1 : (uint32_t)(((uint64_t)wqe->length + mtu - 1) / mtu);
+	return rc_read_psns(wqe->length, mtu);
 }
 
 static void stop_at(struct rc_qp *qp, uint32_t index, uint32_t status, uint32_t vendor_err)
@@ -120,6 +130,16 @@ static uint32_t wqe_obstacle(struct rc_qp *qp, struct transport_wqe *wqe, int *e
 {
 	*err = 0;
 	switch (wqe->op) {
+	case TRANSPORT_OP_RDMA_READ:
+	case TRANSPORT_OP_COMPARE_SWAP:
+	case TRANSPORT_OP_FETCH_ADD:
+		if (wqe->flags & TRANSPORT_WQE_INLINE)
+			return TRANSPORT_LOC_QP_OP_ERR;
+		if (wqe->length > RC_MAX_MESSAGE || (wqe->op != TRANSPORT_OP_RDMA_READ && wqe->length != 8))
+			return TRANSPORT_LOC_LEN_ERR;
+		if (wqe->length)
+			*err = qp->memory.ops->local_check(qp->memory.host, wqe->sge, wqe->num_sge, TRANSPORT_LOCAL_WRITE);
+		return *err ? TRANSPORT_LOC_PROT_ERR : TRANSPORT_SUCCESS;
 	case TRANSPORT_OP_SEND:
 	case TRANSPORT_OP_SEND_WITH_IMM:
 	case TRANSPORT_OP_RDMA_WRITE:
@@ -148,38 +168,14 @@ static int fetch(struct rc_qp *qp, struct transport_wqe *wqe, uint64_t offset, u
 	return qp->memory.ops->gather(qp->memory.host, wqe->sge, wqe->num_sge, offset, dst, len);
 }
 
-static size_t framed_headers(const struct transport_wqe *wqe, bool first, bool last)
-{
-	return WIRE_BTH_BYTES + (first && is_write(wqe) ? WIRE_RETH_BYTES : 0) + (last && has_imm(wqe) ? WIRE_IMMDT_BYTES : 0);
-}
-
 /* How many packets from `index` on, at most `limit`, form one run that fits the room. 0: not even one. */
 static uint32_t run_packets(const struct rc_qp *qp, const struct transport_wqe *wqe, uint32_t index, uint32_t total, uint32_t limit,
 			    const struct transport_room *room)
 {
-	uint32_t mtu = qp->config.mtu;
-	uint64_t left = wqe->length - (uint64_t)index * mtu;
-	uint32_t n = total - index;
-	size_t one, head;
-
-	if (limit > room->packets)
-		limit = room->packets;
-	if (n > limit)
-		n = limit;
-	if (!room->framed) {
-		if (left <= room->bytes && n == total - index)
-			return n;
-		return n < room->bytes / mtu ? n : (uint32_t)(room->bytes / mtu);
-	}
-	if (index == 0 || index == total - 1) {
-		one = left < mtu ? (size_t)left : mtu;
-		head = framed_headers(wqe, index == 0, index == total - 1);
-		return n && head + ((one + 3) & ~(size_t)3) + WIRE_ICRC_BYTES <= room->bytes;
-	}
-	if (has_imm(wqe) && n == total - index)
-		n--;
-	one = room->bytes / (WIRE_BTH_BYTES + mtu + WIRE_ICRC_BYTES);
-	return n < one ? n : (uint32_t)one;
+	if (rc_requester_is_rd(wqe))
+		return !room->framed || room->bytes >= WIRE_BTH_BYTES + WIRE_ATOMICETH_BYTES + WIRE_ICRC_BYTES;
+	return rc_run_fit(index, total, wqe->length - (uint64_t)index * qp->config.mtu, qp->config.mtu, limit,
+			  is_write(wqe) ? WIRE_RETH_BYTES : 0, has_imm(wqe) ? WIRE_IMMDT_BYTES : 0, room);
 }
 
 static int write_framed(struct rc_qp *qp, struct transport_wqe *wqe, uint32_t index, uint32_t total, uint32_t n, uint8_t *buf,
@@ -213,6 +209,34 @@ static int write_framed(struct rc_qp *qp, struct transport_wqe *wqe, uint32_t in
 	return 0;
 }
 
+/* The request of a READ, from packet `index` of its answer on, or of an atomic. */
+static void write_rd(struct rc_qp *qp, const struct transport_wqe *wqe, uint32_t index, const struct transport_room *room,
+		     struct transport_run *out, size_t *used)
+{
+	uint64_t offset = (uint64_t)index * qp->config.mtu;
+	struct wire_packet *head = &out->head;
+
+	head->bth.opcode = wqe->op == TRANSPORT_OP_RDMA_READ ? WIRE_RC_RDMA_READ_REQUEST :
+			   wqe->op == TRANSPORT_OP_FETCH_ADD ? WIRE_RC_FETCH_ADD : WIRE_RC_COMPARE_SWAP;
+	head->bth.ack_req = true;
+	head->reth.va = wqe->remote_addr + offset;
+	head->reth.rkey = wqe->rkey;
+	head->reth.length = (uint32_t)(wqe->length - offset);
+	head->atomic = (struct wire_atomiceth){ wqe->remote_addr, wqe->rkey, wqe->swap_or_add, wqe->compare };
+	head->op = wire_opcode_find(head->bth.opcode);
+	head->payload = room->buf;
+	head->payload_len = 0;
+	out->packets = 1;
+	out->last_opcode = head->bth.opcode;
+	out->mtu = qp->config.mtu;
+	*used = 0;
+	if (!room->framed)
+		return;
+	*used = wire_packet_encode_headers(room->buf, head);
+	head->payload = room->buf + *used;
+	*used += WIRE_ICRC_BYTES;
+}
+
 /* Packets [index, index + n) of a WQE into the room. 0 or the error of the gather. */
 static int write_run(struct rc_qp *qp, struct transport_wqe *wqe, uint32_t index, uint32_t total, uint32_t n, uint32_t psn,
 		     bool ack_req, const struct transport_room *room, struct transport_run *out, size_t *used)
@@ -225,11 +249,15 @@ static int write_run(struct rc_qp *qp, struct transport_wqe *wqe, uint32_t index
 	int err;
 
 	memset(&head->bth, 0, sizeof(head->bth));
-	head->bth.opcode = rc_run_opcode(wqe->op, index, total);
 	head->bth.migreq = true;
 	head->bth.pkey = qp->config.pkey;
 	head->bth.dest_qpn = qp->config.dest_qpn;
 	head->bth.psn = psn;
+	if (rc_requester_is_rd(wqe)) {
+		write_rd(qp, wqe, index, room, out, used);
+		return 0;
+	}
+	head->bth.opcode = rc_run_opcode(wqe->op, index, total);
 	head->bth.ack_req = ack_req;
 	head->bth.solicited = last && (wqe->flags & TRANSPORT_WQE_SOLICITED) && (has_imm(wqe) || !is_write(wqe));
 	head->bth.pad = n == 1 ? wire_packet_pad(bytes) : 0;
@@ -289,15 +317,14 @@ static int emit_probe(struct rc_qp *qp, uint64_t now, const struct transport_roo
 	return 1;
 }
 
-/* n packets went out at next_psn. */
-static void account(struct rc_qp *qp, uint64_t now, const struct transport_run *run)
+/* A run that takes n PSNs went out at next_psn. */
+static void account(struct rc_qp *qp, uint64_t now, const struct transport_run *run, uint32_t n)
 {
 	struct rc_requester *q = &qp->req;
-	uint32_t n = run->packets;
 	uint32_t old = rc_psn_distance(q->next_psn, q->high);
 
 	q->since_ack_req = run->head.bth.ack_req ? 0 : q->since_ack_req + n;
-	qp->stats.retransmitted_packets += min_u32(n, old);
+	qp->stats.retransmitted_packets += min_u32(run->packets, old);
 	if (n > old) {
 		q->high = wire_psn_add(q->next_psn, n);
 		if (old == 0 && run->head.bth.ack_req && !q->rtt_runs) {
@@ -312,8 +339,24 @@ static void account(struct rc_qp *qp, uint64_t now, const struct transport_run *
 		q->timer_at = now;
 	}
 	q->activity_at = now;
-	qp->stats.sent_packets += n;
+	qp->stats.sent_packets += run->packets;
 	qp->stats.sent_bytes += run->head.payload_len;
+}
+
+/* A new WQE that waits for earlier READs and atomics: roce-wire 12, "READ+atomic limit", "Fence". */
+static bool must_wait(const struct rc_qp *qp, const struct transport_wqe *wqe)
+{
+	if ((wqe->flags & TRANSPORT_WQE_FENCE) && qp->req.rd_out)
+		return true;
+	return rc_requester_is_rd(wqe) && qp->req.rd_out >= qp->config.max_rd_atomic;
+}
+
+/* Is there a packet, window and pauses apart? */
+static bool has_packet(const struct rc_qp *qp)
+{
+	if (qp->sq->next != qp->req.started)
+		return true;
+	return qp->state == RC_RTS && qp->sq->next != sq_posted(qp) && !must_wait(qp, transport_sq_wqe(qp->sq, qp->sq->next));
 }
 
 static bool may_emit(const struct rc_qp *qp, uint64_t now)
@@ -332,16 +375,15 @@ int rc_requester_next(struct rc_qp *qp, uint64_t now, const struct transport_roo
 	uint32_t index = qp->sq->next;
 	struct transport_wqe *wqe;
 	uint32_t total, at, n, limit, psn = q->next_psn;
-	bool fresh, ack_req;
+	uint32_t psns;
+	bool fresh, ack_req, rd;
 	int err;
 
 	if (q->probe_owed && (qp->state == RC_RTS || qp->state == RC_SQD))
 		return emit_probe(qp, now, room, out, used);
-	if (!may_emit(qp, now))
+	if (!may_emit(qp, now) || !has_packet(qp))
 		return 0;
 	fresh = index == q->started;
-	if (fresh && (qp->state != RC_RTS || index == sq_posted(qp)))
-		return 0;
 
 	wqe = transport_sq_wqe(qp->sq, index);
 	if (fresh) {
@@ -361,6 +403,8 @@ int rc_requester_next(struct rc_qp *qp, uint64_t now, const struct transport_roo
 	n = run_packets(qp, wqe, at, total, limit, room);
 	if (n == 0)
 		return 0;
+	rd = rc_requester_is_rd(wqe);
+	psns = rd ? total - at : n;
 	ack_req = at + n == total || q->since_ack_req + n >= min_u32(RC_ACK_REQ_EVERY, window / 4) || in_flight(q) + n >= window;
 	err = write_run(qp, wqe, at, total, n, psn, ack_req, room, out, used);
 	if (err) {
@@ -373,10 +417,11 @@ int rc_requester_next(struct rc_qp *qp, uint64_t now, const struct transport_roo
 		wqe->status = TRANSPORT_SUCCESS;
 		wqe->vendor_err = 0;
 		q->started++;
+		q->rd_out += rd;
 	}
-	if (at + n == total)
+	if (at + psns == total)
 		qp->sq->next++;
-	account(qp, now, out);
+	account(qp, now, out, psns);
 	return 1;
 }
 
@@ -388,9 +433,7 @@ bool rc_requester_wants_room(const struct rc_qp *qp, uint64_t now)
 		return false;
 	if (q->probe_owed || (q->peer_gone && rc_requester_has_work(qp)))
 		return true;
-	if (!may_emit(qp, now))
-		return false;
-	return qp->sq->next != q->started || (qp->state == RC_RTS && qp->sq->next != sq_posted(qp));
+	return may_emit(qp, now) && has_packet(qp);
 }
 
 int rc_requester_completion_next(struct rc_qp *qp, struct transport_completion *out)

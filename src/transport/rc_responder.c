@@ -10,6 +10,7 @@
  *   sequence    FIRST/ONLY between messages, MIDDLE/LAST within    NAK 0x61
  *   operation   does the QP permit it; do we know it               NAK 0x61
  *   resources   SEND: a receive at FIRST/ONLY; WRITE: at the imm   RNR NAK, nothing changes
+ *               READ, atomic: max_dest_rd_atomic                   NAK 0x61
  *   length      whole packets, message fits receive / RETH         NAK 0x61
  *   rkey        the whole range of the RETH                        NAK 0x62
  *   execute     placement                                          SEND: NAK 0x63, WRITE: NAK 0x62
@@ -36,6 +37,7 @@
 #include "wire/aeth.h"
 #include "wire/opcode.h"
 #include "wire/psn.h"
+#include "transport/rc_read.h"
 #include "transport/rc_run.h"
 
 enum rc_answer {
@@ -104,10 +106,14 @@ static enum rc_answer step_operation(struct rc_qp *qp, const struct transport_ru
 		return RC_ANSWER_PASS;
 	if (last->role & WIRE_ROLE_WRITE)
 		return qp->config.access & TRANSPORT_REMOTE_WRITE ? RC_ANSWER_PASS : RC_ANSWER_INVALID;
+	if (last->role & WIRE_ROLE_READ)
+		return qp->config.access & TRANSPORT_REMOTE_READ ? RC_ANSWER_PASS : RC_ANSWER_INVALID;
+	if (last->role & WIRE_ROLE_ATOMIC)
+		return qp->config.access & TRANSPORT_REMOTE_ATOMIC ? RC_ANSWER_PASS : RC_ANSWER_INVALID;
 	return RC_ANSWER_INVALID;
 }
 
-/* roce-wire 13, "No receive WQE". */
+/* roce-wire 13, "No receive WQE"; "More outstanding READ/atomic than max_dest_rd_atomic". */
 static enum rc_answer step_resources(struct rc_qp *qp, const struct transport_run *run)
 {
 	struct rc_responder *r = &qp->resp;
@@ -115,6 +121,8 @@ static enum rc_answer step_resources(struct rc_qp *qp, const struct transport_ru
 	bool needs = role & WIRE_ROLE_SEND ? (role & WIRE_ROLE_STARTS) != 0
 					   : (wire_opcode_find(run->last_opcode)->has & WIRE_HAS_IMMDT) != 0;
 
+	if (role & (WIRE_ROLE_READ | WIRE_ROLE_ATOMIC))
+		return rc_read_is_full(qp) ? RC_ANSWER_INVALID : RC_ANSWER_PASS;
 	if (!needs || r->has_recv)
 		return RC_ANSWER_PASS;
 	if (r->completion_count == RC_RECV_COMPLETIONS)
@@ -125,7 +133,7 @@ static enum rc_answer step_resources(struct rc_qp *qp, const struct transport_ru
 	return RC_ANSWER_PASS;
 }
 
-/* roce-wire 13, "Sum of WRITE payload", "SEND longer than the receive WQE"; 4, payload per opcode. */
+/* roce-wire 13, "Sum of WRITE payload", "SEND longer than the receive WQE", "Atomic VA"; 4, payload per opcode. */
 static enum rc_answer step_length(struct rc_qp *qp, const struct transport_run *run)
 {
 	const struct wire_opcode *last = wire_opcode_find(run->last_opcode);
@@ -140,9 +148,13 @@ static enum rc_answer step_length(struct rc_qp *qp, const struct transport_run *
 			return RC_ANSWER_TOO_LONG;
 		return end > RC_MAX_MESSAGE ? RC_ANSWER_INVALID : RC_ANSWER_PASS;
 	}
+	if (last->role & WIRE_ROLE_ATOMIC)
+		return run->head.atomic.va & 7 ? RC_ANSWER_INVALID : RC_ANSWER_PASS;
 	length = run->head.op->role & WIRE_ROLE_STARTS ? run->head.reth.length : qp->resp.write_length;
 	if (length > RC_MAX_MESSAGE)
 		return RC_ANSWER_INVALID;
+	if (last->role & WIRE_ROLE_READ)
+		return RC_ANSWER_PASS;
 	if (last->role & WIRE_ROLE_ENDS)
 		return end == length ? RC_ANSWER_PASS : RC_ANSWER_INVALID;
 	return end < length ? RC_ANSWER_PASS : RC_ANSWER_INVALID;
@@ -152,11 +164,16 @@ static enum rc_answer step_length(struct rc_qp *qp, const struct transport_run *
 static enum rc_answer step_rkey(struct rc_qp *qp, const struct transport_run *run)
 {
 	const struct wire_reth *reth = &run->head.reth;
+	const struct wire_atomiceth *atomic = &run->head.atomic;
+	uint32_t access = run->head.op->role & WIRE_ROLE_READ ? TRANSPORT_REMOTE_READ : TRANSPORT_REMOTE_WRITE;
 
+	if (run->head.op->role & WIRE_ROLE_ATOMIC)
+		return qp->memory.ops->remote_check(qp->memory.host, qp->config.qpn, atomic->rkey, atomic->va, 8,
+						    TRANSPORT_REMOTE_ATOMIC) == BASE_OK ? RC_ANSWER_PASS : RC_ANSWER_ACCESS;
 	if (!(run->head.op->has & WIRE_HAS_RETH) || reth->length == 0)
 		return RC_ANSWER_PASS;
 	if (qp->memory.ops->remote_check(qp->memory.host, qp->config.qpn, reth->rkey, reth->va, reth->length,
-					 TRANSPORT_REMOTE_WRITE) != BASE_OK)
+					 access) != BASE_OK)
 		return RC_ANSWER_ACCESS;
 	return RC_ANSWER_PASS;
 }
@@ -169,6 +186,13 @@ static enum rc_answer step_execute(struct rc_qp *qp, const struct transport_run 
 	bool starts = run->head.op->role & WIRE_ROLE_STARTS;
 	uint64_t offset = message_offset(qp, run);
 
+	if (run->head.op->role & WIRE_ROLE_ATOMIC) {
+		const struct wire_atomiceth *a = &run->head.atomic;
+		enum transport_atomic op = run->last_opcode == WIRE_RC_FETCH_ADD ? TRANSPORT_FETCH_ADD : TRANSPORT_COMPARE_SWAP;
+
+		return ops->remote_atomic(qp->memory.host, qp->config.qpn, a->rkey, a->va, op, a->swap_or_add, a->compare,
+					  &r->atomic_result) == BASE_OK ? RC_ANSWER_PASS : RC_ANSWER_ACCESS;
+	}
 	if (run->head.payload_len == 0)
 		return RC_ANSWER_PASS;
 	if (run->head.op->role & WIRE_ROLE_SEND) {
@@ -243,11 +267,13 @@ static void commit(struct rc_qp *qp, const struct transport_run *run)
 		}
 	}
 	r->done += run->head.payload_len;
-	r->expected = wire_psn_add(r->expected, run->packets);
+	if (role & (WIRE_ROLE_READ | WIRE_ROLE_ATOMIC))
+		rc_read_add(qp, &run->head, r->atomic_result);
+	r->expected = wire_psn_add(r->expected, role & WIRE_ROLE_READ ? rc_read_psns(run->head.reth.length, qp->config.mtu) : run->packets);
 	r->gap_reported = false;
 	if (r->owed == RC_OWED_RNR)
 		r->owed = RC_OWED_ACK;
-	if (run->head.bth.ack_req)
+	if (run->head.bth.ack_req && (role & (WIRE_ROLE_SEND | WIRE_ROLE_WRITE)))
 		owe_ack(r);
 	qp->stats.received_packets += run->packets;
 	qp->stats.received_bytes += run->head.payload_len;
@@ -264,6 +290,12 @@ static enum rc_verdict refuse(struct rc_qp *qp, uint32_t psn, uint8_t syndrome, 
 	rc_responder_end_recv(qp, recv_status);
 	rc_enter_error(qp);
 	return RC_NAKED;
+}
+
+void rc_responder_refuse_read(struct rc_qp *qp, uint32_t psn)
+{
+	if (qp->state != RC_ERROR)
+		refuse(qp, psn, WIRE_NAK_REMOTE_ACCESS, RC_EVENT_ACCESS_ERR, TRANSPORT_WR_FLUSH_ERR);
 }
 
 /* One packet that did not pass. */
@@ -357,6 +389,11 @@ enum rc_verdict rc_responder_receive(struct rc_qp *qp, const struct transport_ru
 	}
 	if (ahead == 0)
 		return take_in_order(qp, run);
+	if (!(run->head.op->role & (WIRE_ROLE_SEND | WIRE_ROLE_WRITE))) {
+		qp->stats.duplicates++;
+		rc_read_repeat(qp, &run->head);
+		return RC_DUPLICATE;
+	}
 	owe_ack(r);
 	if (-ahead >= run->packets) {
 		qp->stats.duplicates += run->packets;
@@ -373,6 +410,12 @@ int rc_responder_next(struct rc_qp *qp, const struct transport_room *room, struc
 	uint32_t psn = 0;
 	uint8_t syndrome = WIRE_ACK_UNLIMITED;
 
+	if (r->pending) {
+		if (rc_read_next(qp, room, out, used))
+			return 1;
+		if (r->pending)
+			return 0; /* nothing may overtake it */
+	}
 	switch ((enum rc_owed)r->owed) {
 	case RC_OWED_NONE:
 		return 0;

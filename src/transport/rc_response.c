@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What comes back to the requester: ACK, NAK and RNR NAK.
+ * What comes back to the requester: ACK, NAK and RNR NAK, READ responses and atomic acknowledgements.
+ *
+ * Progress halts at a READ or atomic whose answer is missing: when anything behind it is answered, its answer was lost, and all goes again
+ * from there as after a gap report.
  *
  * Each of them names a PSN and acknowledges: an ACK up to and with it, a NAK everything before it. Only PSNs in [una, high) can be
  * answered, and a gap report may also name `high`; anything else is old, an echo or invented, and dropped.
@@ -10,11 +13,13 @@
  *             within a round trip is an echo (a network may double packets) and changes nothing.
  *   RNR NAK   progress, then a pause, then go-back-N; costs an rnr_retry (7: never). While pausing, other reports for the same PSN say
  *             nothing new.
+ *   data      progress up to its PSN, then it is placed and is progress itself
  *   NAK else  progress, then the WQE that owns its PSN completes with the error and the QP goes to error.
  */
 #include "transport/rc.h"
 
 #include "base/clock.h"
+#include "transport/rc_run.h"
 #include "wire/aeth.h"
 #include "wire/opcode.h"
 #include "wire/psn.h"
@@ -28,6 +33,25 @@ static void measure(struct rc_requester *q, uint64_t now)
 	q->rtt_runs = false;
 }
 
+/* How far an answer for everything before upto goes: an unanswered READ or atomic is not answered by what came behind it. */
+static uint32_t answered_upto(const struct rc_qp *qp, uint32_t upto)
+{
+	const struct rc_requester *q = &qp->req;
+	uint32_t n = rc_psn_distance(q->una, upto);
+
+	if (q->rd_out == 0 || n == 0)
+		return upto;
+	for (uint32_t i = qp->sq->done; i != q->started; i++) {
+		const struct transport_wqe *wqe = transport_sq_wqe(qp->sq, i);
+
+		if (i != qp->sq->done && rc_psn_distance(q->una, wqe->first_psn) >= n)
+			break;
+		if (rc_requester_is_rd(wqe))
+			return i == qp->sq->done ? q->una : wqe->first_psn;
+	}
+	return upto;
+}
+
 /* Everything before upto, which lies in (una, high] when it is not una itself. True on progress. */
 static bool acknowledge(struct rc_qp *qp, uint64_t now, uint32_t upto)
 {
@@ -39,8 +63,10 @@ static bool acknowledge(struct rc_qp *qp, uint64_t now, uint32_t upto)
 	if (n == 0)
 		return false;
 	rc_window_acked(&q->window, n, sent);
-	while (sq->done != q->started && rc_psn_distance(q->una, transport_sq_wqe(sq, sq->done)->last_psn) < n)
+	while (sq->done != q->started && rc_psn_distance(q->una, transport_sq_wqe(sq, sq->done)->last_psn) < n) {
+		q->rd_out -= rc_requester_is_rd(transport_sq_wqe(sq, sq->done));
 		sq->done++;
+	}
 	if (q->rtt_runs && rc_psn_distance(q->una, q->rtt_psn) < n)
 		measure(q, now);
 	q->una = upto;
@@ -98,6 +124,13 @@ static void on_gap(struct rc_qp *qp, uint64_t now, bool progress)
 	q->rewound_at = now;
 }
 
+/* What was answered shows that an answer at una was lost. Everything that still flies shows it again: once is enough. */
+static void on_lost_answer(struct rc_qp *qp, uint64_t now, bool progress)
+{
+	if (!qp->req.rewound || qp->req.rewound_psn != qp->req.una)
+		on_gap(qp, now, progress);
+}
+
 static void on_rnr(struct rc_qp *qp, uint64_t now, uint8_t syndrome)
 {
 	struct rc_requester *q = &qp->req;
@@ -133,38 +166,112 @@ static uint32_t nak_status(uint8_t syndrome)
 	}
 }
 
+static bool is_sending(const struct rc_qp *qp)
+{
+	return qp->state == RC_RTS || qp->state == RC_SQD;
+}
+
+/* An answer to the READ or atomic that owns una, at una. */
+static enum rc_verdict on_data(struct rc_qp *qp, uint64_t now, const struct transport_run *run)
+{
+	struct rc_requester *q = &qp->req;
+	struct transport_wqe *wqe = transport_sq_wqe(qp->sq, qp->sq->done);
+	const struct wire_opcode *first = run->head.op, *last = wire_opcode_find(run->last_opcode);
+	uint32_t mtu = qp->config.mtu, index = rc_psn_distance(wqe->first_psn, q->una);
+	uint32_t total = rc_psn_distance(wqe->first_psn, wqe->last_psn) + 1, end = index + run->packets, len;
+	uint64_t offset = (uint64_t)index * mtu;
+	uint64_t bytes = end < total ? (uint64_t)end * mtu : wqe->length;
+	const void *data = run->head.payload;
+	bool good;
+
+	if (first->role & WIRE_ROLE_READ) {
+		good = wqe->op == TRANSPORT_OP_RDMA_READ && end <= total && offset + run->head.payload_len == bytes &&
+		       (index != 0 || (first->role & WIRE_ROLE_STARTS)) && (end == total) == ((last->role & WIRE_ROLE_ENDS) != 0);
+		len = run->head.payload_len;
+	} else {
+		good = wqe->op == TRANSPORT_OP_COMPARE_SWAP || wqe->op == TRANSPORT_OP_FETCH_ADD;
+		data = &run->head.atomic_ack;
+		len = 8;
+	}
+	if (!good) {
+		rc_requester_fail(qp, TRANSPORT_BAD_RESP_ERR, run->head.bth.opcode);
+		return RC_TOOK;
+	}
+	if (len && qp->memory.ops->scatter(qp->memory.host, wqe->sge, wqe->num_sge, offset, data, len) != 0) {
+		rc_requester_fail(qp, TRANSPORT_LOC_PROT_ERR, 0);
+		return RC_TOOK;
+	}
+	acknowledge(qp, now, wire_psn_add(q->una, run->packets));
+	settle(qp);
+	return RC_TOOK;
+}
+
+static enum rc_verdict receive_data(struct rc_qp *qp, uint64_t now, const struct transport_run *run)
+{
+	struct rc_requester *q = &qp->req;
+	uint32_t psn = run->head.bth.psn & RC_PSN_MASK, upto;
+	uint32_t ahead = rc_psn_distance(q->una, psn), behind = rc_psn_distance(psn, q->una);
+	uint32_t out = rc_psn_distance(q->una, q->high);
+	struct transport_run rest;
+	bool progress;
+
+	if (behind != 0 && behind < run->packets) {
+		/* Its front is old. */
+		rest = rc_run_slice(run, behind, run->packets - behind);
+		return receive_data(qp, now, &rest);
+	}
+	if (ahead >= out || run->packets > out - ahead)
+		return RC_DROPPED_PSN;
+	upto = answered_upto(qp, psn);
+	progress = acknowledge(qp, now, upto);
+	settle(qp);
+	if (!is_sending(qp))
+		return RC_TOOK;
+	if (upto != psn) {
+		on_lost_answer(qp, now, progress);
+		return RC_OUT_OF_ORDER;
+	}
+	return on_data(qp, now, run);
+}
+
 enum rc_verdict rc_requester_receive(struct rc_qp *qp, uint64_t now, const struct transport_run *run)
 {
 	struct rc_requester *q = &qp->req;
 	uint8_t syndrome = run->head.aeth.syndrome;
 	uint32_t psn = run->head.bth.psn & RC_PSN_MASK;
 	uint32_t answered = rc_psn_distance(q->una, psn);
-	uint32_t out = rc_psn_distance(q->una, q->high);
+	uint32_t out = rc_psn_distance(q->una, q->high), upto;
 	bool progress;
 
 	if (!(run->head.op->role & WIRE_ROLE_ACK))
-		return RC_DROPPED_OPCODE; /* no READ or atomic is under way */
+		return q->rd_out ? receive_data(qp, now, run) : RC_DROPPED_OPCODE;
 	if (answered > out || (answered == out && syndrome != WIRE_NAK_PSN_SEQUENCE) || out == 0)
 		return RC_DROPPED_PSN;
 	switch (wire_syndrome_classify(syndrome)) {
 	case WIRE_SYNDROME_ACK:
-		acknowledge(qp, now, wire_psn_add(psn, 1));
+		upto = answered_upto(qp, wire_psn_add(psn, 1));
+		progress = acknowledge(qp, now, upto);
 		settle(qp);
+		if (upto != wire_psn_add(psn, 1) && is_sending(qp))
+			on_lost_answer(qp, now, progress);
 		return RC_TOOK;
 	case WIRE_SYNDROME_RNR_NAK:
 		qp->stats.rnr_naks_received++;
-		acknowledge(qp, now, psn);
+		acknowledge(qp, now, answered_upto(qp, psn));
 		settle(qp);
-		if (qp->state == RC_RTS || qp->state == RC_SQD)
+		if (is_sending(qp))
 			on_rnr(qp, now, syndrome);
 		return RC_TOOK;
 	case WIRE_SYNDROME_NAK:
 		qp->stats.naks_received++;
-		progress = acknowledge(qp, now, psn);
+		upto = answered_upto(qp, psn);
+		progress = acknowledge(qp, now, upto);
 		settle(qp);
-		if (qp->state != RC_RTS && qp->state != RC_SQD)
+		if (!is_sending(qp))
 			return RC_TOOK;
-		if (syndrome == WIRE_NAK_PSN_SEQUENCE)
+		if (upto != psn)
+			on_lost_answer(qp, now, progress);
+		else if (syndrome == WIRE_NAK_PSN_SEQUENCE)
 			on_gap(qp, now, progress);
 		else
 			rc_requester_fail(qp, nak_status(syndrome), syndrome);

@@ -85,6 +85,33 @@ bool rc_run_write_ack(struct rc_qp *qp, uint32_t psn, uint8_t syndrome, uint32_t
 	return true;
 }
 
+uint32_t rc_run_fit(uint32_t index, uint32_t total, uint64_t left, uint32_t mtu, uint32_t limit, size_t first_header,
+		    size_t last_header, const struct transport_room *room)
+{
+	bool first = index == 0, last = index == total - 1;
+	uint32_t n = total - index;
+	size_t one;
+
+	if (limit > room->packets)
+		limit = room->packets;
+	if (n > limit)
+		n = limit;
+	if (!room->framed) {
+		if (left <= room->bytes && n == total - index)
+			return n;
+		return n < room->bytes / mtu ? n : (uint32_t)(room->bytes / mtu);
+	}
+	if (first || last) {
+		one = WIRE_BTH_BYTES + (first ? first_header : 0) + (last ? last_header : 0);
+		one += (((left < mtu ? (size_t)left : mtu) + 3) & ~(size_t)3) + WIRE_ICRC_BYTES;
+		return n && one <= room->bytes;
+	}
+	if (last_header && n == total - index)
+		n--;
+	one = room->bytes / (WIRE_BTH_BYTES + mtu + WIRE_ICRC_BYTES);
+	return n < one ? n : (uint32_t)one;
+}
+
 uint8_t rc_run_opcode(uint8_t wr_op, uint32_t index, uint32_t total)
 {
 	static const uint8_t first[] = {

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * READ and atomics at the responder: what they leave to be answered, and to be answered again.
+ *
+ * Each request that was taken becomes a resource; the last max_dest_rd_atomic of them are remembered, in PSN order. A resource is pending
+ * while responses [next, end) of it wait for the link. Responses are made when they are pulled, oldest resource first, and go before
+ * the owed ACK or NAK, whose PSN is behind theirs.
+ *
+ * A duplicate READ that asks for a tail of a remembered one is played again from there; memory is read again, which a READ permits. A
+ * duplicate atomic gets its stored result. What is not remembered is dropped in silence.
+ *
+ * Memory that went away since the request was checked ends the QP with NAK 0x62 in place of the response.
+ */
+#include "transport/rc_read.h"
+
+#include <string.h>
+
+#include "base/err.h"
+#include "transport/rc_run.h"
+#include "wire/aeth.h"
+#include "wire/opcode.h"
+#include "wire/psn.h"
+
+uint32_t rc_read_psns(uint64_t length, uint32_t mtu)
+{
+	return length == 0 ? 1 : (uint32_t)((length + mtu - 1) / mtu);
+}
+
+static struct rc_resource *resource(struct rc_responder *r, uint32_t index)
+{
+	return &r->resources[(r->resource_first + index) % RC_RD_ATOMIC_MAX];
+}
+
+bool rc_read_is_full(const struct rc_qp *qp)
+{
+	return qp->resp.pending >= qp->config.max_dest_rd_atomic;
+}
+
+void rc_read_add(struct rc_qp *qp, const struct wire_packet *head, uint64_t result)
+{
+	struct rc_responder *r = &qp->resp;
+	struct rc_resource *e;
+
+	/* The one that is forgotten is not pending: fewer than max_dest_rd_atomic are, and the oldest are answered first. */
+	while (r->resource_count >= qp->config.max_dest_rd_atomic) {
+		if (resource(r, 0)->pending)
+			r->pending--;
+		r->resource_first = (uint8_t)((r->resource_first + 1) % RC_RD_ATOMIC_MAX);
+		r->resource_count--;
+	}
+	e = resource(r, r->resource_count++);
+	memset(e, 0, sizeof(*e));
+	e->first_psn = r->expected;
+	e->psns = 1;
+	if (head->op->role & WIRE_ROLE_READ) {
+		e->is_read = true;
+		e->psns = rc_read_psns(head->reth.length, qp->config.mtu);
+		e->rkey = head->reth.rkey;
+		e->va = head->reth.va;
+		e->length = head->reth.length;
+	}
+	e->msn = wire_psn_add(r->msn, 1);
+	e->result = result;
+	e->end = e->psns;
+	e->pending = true;
+	r->pending++;
+}
+
+void rc_read_repeat(struct rc_qp *qp, const struct wire_packet *head)
+{
+	struct rc_responder *r = &qp->resp;
+	bool is_read = head->op->role & WIRE_ROLE_READ;
+	uint32_t mtu = qp->config.mtu;
+
+	for (uint32_t i = 0; i < r->resource_count; i++) {
+		struct rc_resource *e = resource(r, i);
+		uint32_t at = rc_psn_distance(e->first_psn, head->bth.psn);
+		uint32_t psns = is_read ? rc_read_psns(head->reth.length, mtu) : 1;
+
+		if (at >= e->psns)
+			continue;
+		if (e->is_read != is_read || !(head->op->role & (WIRE_ROLE_READ | WIRE_ROLE_ATOMIC)))
+			return;
+		if (is_read && (head->reth.rkey != e->rkey || head->reth.va != e->va + (uint64_t)at * mtu ||
+				head->reth.length > e->length - (uint64_t)at * mtu))
+			return;
+		if (e->pending && e->next <= at)
+			return; /* its turn comes anyway */
+		if (!e->pending)
+			r->pending++;
+		e->pending = true;
+		e->start = e->next = at;
+		e->end = at + psns;
+		/* A shorter tail ends where it says, unless it is that of the message. */
+		e->stop = is_read ? (uint64_t)at * mtu + head->reth.length : 0;
+		return;
+	}
+}
+
+static uint8_t response_opcode(const struct rc_resource *e, uint32_t index)
+{
+	if (!e->is_read)
+		return WIRE_RC_ATOMIC_ACKNOWLEDGE;
+	if (e->end - e->start == 1)
+		return WIRE_RC_RDMA_READ_RESPONSE_ONLY;
+	if (index == e->start)
+		return WIRE_RC_RDMA_READ_RESPONSE_FIRST;
+	return index == e->end - 1 ? WIRE_RC_RDMA_READ_RESPONSE_LAST : WIRE_RC_RDMA_READ_RESPONSE_MIDDLE;
+}
+
+static int fetch(struct rc_qp *qp, const struct rc_resource *e, uint64_t offset, uint8_t *dst, uint32_t len)
+{
+	if (len == 0)
+		return BASE_OK;
+	return qp->memory.ops->remote_read(qp->memory.host, qp->config.qpn, e->rkey, e->va + offset, dst, len);
+}
+
+static void answered(struct rc_responder *r, struct rc_resource *e, uint32_t packets)
+{
+	e->next += packets;
+	if (e->next == e->end) {
+		e->pending = false;
+		r->pending--;
+	}
+}
+
+int rc_read_next(struct rc_qp *qp, const struct transport_room *room, struct transport_run *out, size_t *used)
+{
+	struct rc_responder *r = &qp->resp;
+	struct wire_packet *head = &out->head;
+	uint32_t mtu = qp->config.mtu, n, bytes, i = 0;
+	uint64_t offset, left, stop;
+	struct rc_resource *e;
+	struct wire_packet pkt;
+	uint8_t *at = room->buf;
+	int err = BASE_OK;
+
+	while (i < r->resource_count && !resource(r, i)->pending)
+		i++;
+	if (i == r->resource_count)
+		return 0;
+	e = resource(r, i);
+	stop = e->stop ? e->stop : e->length;
+	offset = (uint64_t)e->next * mtu;
+	left = stop > offset ? stop - offset : 0;
+	n = rc_run_fit(e->next - e->start, e->end - e->start, left, mtu, UINT16_MAX, WIRE_AETH_BYTES + (e->is_read ? 0 : 8),
+		       WIRE_AETH_BYTES, room);
+	if (n == 0)
+		return 0;
+	bytes = left < (uint64_t)n * mtu ? (uint32_t)left : n * mtu;
+
+	memset(head, 0, sizeof(*head));
+	head->bth.opcode = response_opcode(e, e->next);
+	head->bth.migreq = true;
+	head->bth.pkey = qp->config.pkey;
+	head->bth.dest_qpn = qp->config.dest_qpn;
+	head->bth.psn = wire_psn_add(e->first_psn, e->next);
+	head->bth.pad = n == 1 ? wire_packet_pad(bytes) : 0;
+	head->aeth.syndrome = WIRE_ACK_UNLIMITED;
+	head->aeth.msn = e->msn;
+	head->atomic_ack = e->result;
+	head->op = wire_opcode_find(head->bth.opcode);
+	head->payload = room->buf;
+	head->payload_len = bytes;
+	out->packets = (uint16_t)n;
+	out->last_opcode = response_opcode(e, e->next + n - 1);
+	out->mtu = mtu;
+	if (!room->framed) {
+		err = fetch(qp, e, offset, room->buf, bytes);
+		at += bytes;
+	}
+	pkt = *head;
+	for (uint32_t k = 0; room->framed && k < n && !err; k++) {
+		uint32_t len = k == n - 1 ? bytes - k * mtu : mtu;
+
+		pkt.bth.opcode = response_opcode(e, e->next + k);
+		pkt.bth.psn = wire_psn_add(head->bth.psn, k);
+		pkt.bth.pad = wire_packet_pad(len);
+		at += wire_packet_encode_headers(at, &pkt);
+		if (k == 0)
+			head->payload = at;
+		err = fetch(qp, e, offset + (uint64_t)k * mtu, at, len);
+		at += len;
+		memset(at, 0, pkt.bth.pad);
+		at += pkt.bth.pad + WIRE_ICRC_BYTES;
+	}
+	if (err) {
+		rc_read_forget(qp);
+		rc_responder_refuse_read(qp, head->bth.psn);
+		return 0;
+	}
+	*used = (size_t)(at - room->buf);
+	answered(r, e, n);
+	qp->stats.sent_packets += n;
+	qp->stats.sent_bytes += bytes;
+	return 1;
+}
+
+void rc_read_forget(struct rc_qp *qp)
+{
+	qp->resp.resource_count = 0;
+	qp->resp.pending = 0;
+}
