@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/err.h"
@@ -244,9 +245,8 @@ static void wake(struct ipc_wake *page, int eventfd)
 	if (atomic_load_explicit(&page->sleeping, memory_order_relaxed) == 0 ||
 	    atomic_exchange_explicit(&page->sleeping, 0, memory_order_relaxed) == 0 || eventfd < 0)
 		return;
-	/* Fails only when the counter is full, and then the sleeper is awake. */
-	if (write(eventfd, &one, sizeof(one)) < 0)
-		return;
+	/* Not write(3), a cancellation point under the progress lock. Fails only when the counter is full: then the sleeper is awake. */
+	(void)syscall(SYS_write, eventfd, &one, sizeof(one));
 }
 
 void link_shm_flush(struct link_shm *shm)

@@ -3,6 +3,8 @@
 
 #include <netinet/udp.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "link/count.h"
 #include "link/hook.h"
@@ -157,7 +159,8 @@ static bool refill(struct link_udp *udp)
 		};
 	}
 	udp->datagram_count = udp->datagram_next = 0;
-	n = recvmmsg(udp->socket, vec, LINK_UDP_DATAGRAMS, MSG_DONTWAIT, NULL);
+	/* Not recvmmsg(3), a cancellation point under the progress lock. */
+	n = (int)syscall(SYS_recvmmsg, udp->socket, vec, LINK_UDP_DATAGRAMS, MSG_DONTWAIT, NULL);
 	if (n <= 0)
 		return false;
 	for (int i = 0; i < n; i++) {

@@ -6,6 +6,8 @@
 #include <netinet/udp.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/err.h"
 #include "link/count.h"
@@ -256,7 +258,8 @@ static unsigned send_some(struct link_udp *udp, struct link_udp_sender *sender, 
 	for (unsigned i = 0; i < count; i++)
 		fill(&batch, i, udp, &udp->messages[from + i], sender->family);
 	while (done < count) {
-		n = sendmmsg(sender->fd, batch.vec + done, count - done, MSG_DONTWAIT);
+		/* Not sendmmsg(3), a cancellation point under the progress lock. */
+		n = (int)syscall(SYS_sendmmsg, sender->fd, batch.vec + done, count - done, MSG_DONTWAIT);
 		if (n > 0) {
 			done += (unsigned)n;
 			continue;
