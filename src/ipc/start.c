@@ -24,6 +24,8 @@
 #include "ipc/socket.h"
 
 #define START_READY_MS 5000
+#define START_PATIENCE 2 /* seconds that another starter is waited for */
+#define START_ROUNDS 256
 #define START_STACK 65536
 #define START_READY_FD 3
 #define START_ENVIRONMENT_MAX 4096
@@ -258,14 +260,14 @@ int ipc_broker_connect_running(int *fd)
 	return ipc_name_connect(IPC_NAME_BROKER, fd);
 }
 
-int ipc_broker_try(const char *configured, int *fd, int *wait_fd)
+int ipc_broker_try(const char *configured, bool force, int *fd, int *wait_fd)
 {
-	int lock, err = ipc_name_connect(IPC_NAME_BROKER, fd);
+	int lock = -1, err = ipc_name_connect(IPC_NAME_BROKER, fd);
 
 	if (err != BASE_ERR_NODEV)
 		return complain(err);
 	err = ipc_name_bind(IPC_NAME_START, true, &lock);
-	if (err == BASE_ERR_EXISTS) {
+	if (err == BASE_ERR_EXISTS && !force) {
 		err = ipc_name_connect(IPC_NAME_START, wait_fd);
 		if (err == BASE_OK)
 			return BASE_ERR_AGAIN;
@@ -273,7 +275,7 @@ int ipc_broker_try(const char *configured, int *fd, int *wait_fd)
 		*wait_fd = -1;
 		return err == BASE_ERR_NODEV ? BASE_ERR_AGAIN : complain(err);
 	}
-	if (err != BASE_OK)
+	if (err != BASE_OK && err != BASE_ERR_EXISTS)
 		return err;
 	/* With the name held: perhaps the last holder has just finished. */
 	err = ipc_name_connect(IPC_NAME_BROKER, fd);
@@ -282,25 +284,26 @@ int ipc_broker_try(const char *configured, int *fd, int *wait_fd)
 		if (err == BASE_OK)
 			err = ipc_name_connect(IPC_NAME_BROKER, fd);
 	}
-	close(lock);
+	if (lock >= 0)
+		close(lock);
 	return complain(err);
 }
 
 int ipc_broker_connect(const char *configured, unsigned seconds, int *fd)
 {
-	/* A wait ends with the starter's, or after a second; both are counted as one, so this is bounded whoever comes and goes. */
-	for (unsigned i = 0; i < seconds + 64; i++) {
-		int wait_fd = -1, err = ipc_broker_try(configured, fd, &wait_fd);
+	unsigned waited = 0;
+
+	/* A wait ends with the starter's, or after a second; the number of either is bounded, whoever comes and goes. */
+	for (unsigned i = 0; i < START_ROUNDS && waited < seconds; i++) {
+		int wait_fd = -1, err = ipc_broker_try(configured, waited >= START_PATIENCE, fd, &wait_fd);
 
 		if (err != BASE_ERR_AGAIN)
 			return err;
 		if (wait_fd < 0)
 			continue;
 		struct pollfd p = { .fd = wait_fd, .events = POLLIN };
-		int ready = poll(&p, 1, 1000);
+		waited += poll(&p, 1, 1000) == 0;
 		close(wait_fd);
-		if (ready == 0 && --seconds == 0)
-			break;
 	}
 	base_error("another process has been starting the broker for too long; end it, or start softverbsd yourself");
 	return BASE_ERR_TIMEDOUT;

@@ -22,9 +22,10 @@
 /*
  * One attempt: connects, and starts a broker if none is there and nobody else is starting one. Waits for a starting broker, which
  * takes milliseconds, 5 s at most. BASE_ERR_AGAIN: another process is starting one; *wait_fd (owned by the caller) becomes
- * readable or hangs up when to try again.
+ * readable or hangs up when to try again. With `force` it does not wait for the other one, which may be stopped: two brokers that
+ * start at the same time sort that out by their name.
  */
-int ipc_broker_try(const char *configured, int *fd, int *wait_fd);
+int ipc_broker_try(const char *configured, bool force, int *fd, int *wait_fd);
 /* Attempts until one succeeds or `seconds` have passed at least. BASE_ERR_TIMEDOUT (a line said so). */
 int ipc_broker_connect(const char *configured, unsigned seconds, int *fd);
 /* Connects to a broker that is there: never starts one, never says anything. */

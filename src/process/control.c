@@ -24,6 +24,7 @@
 
 #define CONTROL_EVENTS 16
 #define CONTROL_MESSAGES 64    /* in a row */
+#define CONTROL_PATIENCE_MS 2000 /* that another starter is waited for */
 #define CONTROL_RETRY_MIN_MS 10
 #define CONTROL_RETRY_MAX_MS 30000
 
@@ -302,20 +303,22 @@ static void expelled(struct process *p, int error, const char *reason)
 }
 
 /* Lock held; released while a broker is reached or started. */
-static void reconnect(struct process *p)
+static void reconnect(struct process *p, bool by_timer)
 {
 	int fd = -1, wait_fd = -1, err;
 
 	if (p->state != PROCESS_LOST || p->connecting)
 		return;
 	p->connecting = true;
+	/* Still waiting when the timer ends: the starter may be stopped, so go ahead without it. */
+	bool force = p->wait_fd >= 0 && by_timer;
 	if (p->wait_fd >= 0) {
 		epoll_ctl(p->epoll, EPOLL_CTL_DEL, p->wait_fd, NULL);
 		close(p->wait_fd);
 		p->wait_fd = -1;
 	}
 	pthread_mutex_unlock(&p->lock);
-	err = ipc_broker_try(p->config.broker, &fd, &wait_fd);
+	err = ipc_broker_try(p->config.broker, force, &fd, &wait_fd);
 	pthread_mutex_lock(&p->lock);
 	p->connecting = false;
 	if (err == BASE_OK)
@@ -331,8 +334,10 @@ static void reconnect(struct process *p)
 		close(fd);
 	if (err == BASE_ERR_AGAIN && wait_fd >= 0) {
 		p->wait_fd = wait_fd;
-		if (process_watch(p, wait_fd, PROCESS_TAG_WAIT, 0) == BASE_OK)
+		if (process_watch(p, wait_fd, PROCESS_TAG_WAIT, 0) == BASE_OK) {
+			retry_at(p, CONTROL_PATIENCE_MS);
 			return;
+		}
 	}
 	broker_lost(p);
 }
@@ -473,10 +478,10 @@ void process_control_handle(struct process *p)
 		case PROCESS_TAG_TIMER:
 			ignored = read(p->timer, &ticks, sizeof(ticks));
 			(void)ignored;
-			reconnect(p);
+			reconnect(p, true);
 			break;
 		case PROCESS_TAG_WAIT:
-			reconnect(p);
+			reconnect(p, false);
 			break;
 		case PROCESS_TAG_PEER:
 			process_peer_gone(p, (uint8_t)number, p->peers[number].generation);

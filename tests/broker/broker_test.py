@@ -672,6 +672,26 @@ def test_impostor():
     s.close()
 
 
+def test_stopped_starter():
+    """A process that was stopped while it started a broker keeps nobody from starting one."""
+    c = Client()
+    lock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    lock.bind(f'\0softverbs-{NOBODY if ROOT else 0}-v1-start')
+    if ROOT:
+        os.seteuid(NOBODY)
+    lock.listen()
+    os.seteuid(0)
+    os.kill(stat()['pid'], signal.SIGKILL)
+    c.event('restored', 20)
+    os.kill(stat()['pid'], signal.SIGKILL)
+    d = Client()
+    c.event('restored', 20)
+    assert stat()['clients'] == 2
+    lock.close()
+    c.quit()
+    d.quit()
+
+
 def test_stray():
     """A datagram that reached the wrong process is handed on."""
     a, b = Client(), Client()
