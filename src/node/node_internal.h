@@ -61,7 +61,6 @@ struct node {
 	bool thread_started;
 	int poke_eventfd, epoll_armed, epoll_look_in;
 	int control_fd;
-	bool epollout;
 	_Atomic uint64_t sleeping_until; /* 0: not asleep */
 	_Atomic int thread_mode;
 };

@@ -174,7 +174,8 @@ static void end_of_waiting(struct node *node)
 	uint64_t slots[4] = { 0 };
 	bool udp = false;
 
-	if (node->waiting.first == NULL || !link_room_take(node->link, slots, &udp))
+	/* Always asked: it also sends what a full socket left queued. */
+	if (!link_room_take(node->link, slots, &udp))
 		return;
 	struct node_queue still = { 0 };
 	struct node_flow *flow;

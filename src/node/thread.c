@@ -24,7 +24,7 @@
 #include "base/log.h"
 #include "node/node_internal.h"
 
-enum wakeup { WAKE_POKE, WAKE_PEER, WAKE_UDP, WAKE_CONTROL };
+enum wakeup { WAKE_POKE, WAKE_PEER, WAKE_UDP, WAKE_ROOM, WAKE_CONTROL };
 
 static void watch(int epoll, int fd, enum wakeup what, uint32_t events)
 {
@@ -80,6 +80,7 @@ static bool sleep_until(struct node *node, int epoll, uint64_t until)
 			woken = true;
 			break;
 		case WAKE_UDP:
+		case WAKE_ROOM: /* a socket that was full has room: node_progress() sends what waits */
 			woken = true;
 			break;
 		case WAKE_CONTROL: {
@@ -96,17 +97,6 @@ static bool sleep_until(struct node *node, int epoll, uint64_t until)
 		}
 	}
 	return woken;
-}
-
-/* EPOLLOUT only while somebody waits for room in the socket: it would wake us for ever otherwise. */
-static void follow_udp_room(struct node *node)
-{
-	bool wanted = node->waiting.first != NULL && node->udp_flows > 0;
-
-	if (wanted == node->epollout || node->config.udp_socket < 0)
-		return;
-	node->epollout = wanted;
-	watch(node->epoll_armed, node->config.udp_socket, WAKE_UDP, EPOLLIN | (wanted ? EPOLLOUT : 0));
 }
 
 /* Is somebody polling right now? Waits a moment for the next poll. A wish for wake-ups is an answer, too: no. */
@@ -159,7 +149,6 @@ static void *thread_main(void *argument)
 			interval = NODE_LOOK_IN_MIN;
 		}
 		atomic_store_explicit(&node->thread_mode, mode, memory_order_relaxed);
-		follow_udp_room(node);
 
 		uint64_t until = node_timers_next(&node->timers);
 		int epoll = node->epoll_armed;
@@ -199,6 +188,7 @@ int node_thread_start(struct node *node)
 	watch(node->epoll_look_in, node->poke_eventfd, WAKE_POKE, EPOLLIN);
 	watch(node->epoll_armed, node->config.wake_eventfd, WAKE_PEER, EPOLLIN);
 	watch(node->epoll_armed, node->config.udp_socket, WAKE_UDP, EPOLLIN);
+	watch(node->epoll_armed, link_room_fd(node->link), WAKE_ROOM, EPOLLIN);
 	watch(node->epoll_armed, node->control_fd, WAKE_CONTROL, EPOLLIN | EPOLLRDHUP);
 	watch(node->epoll_look_in, node->control_fd, WAKE_CONTROL, EPOLLIN | EPOLLRDHUP);
 
