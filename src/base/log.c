@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 bool base_log_explains(void)
@@ -39,7 +40,7 @@ void base_log(enum base_log_level level, const char *format, ...)
 		len = sizeof(line) - 2;
 	line[len++] = '\n';
 	/* One write: lines of several threads and processes do not mix. A closed standard error is not our problem. */
-	ssize_t ignored = write(STDERR_FILENO, line, len);
-	(void)ignored;
+	/* Not write(3), a cancellation point: callers hold locks. */
+	(void)syscall(SYS_write, STDERR_FILENO, line, len);
 	errno = saved;
 }

@@ -203,14 +203,11 @@ static void waiter_remove(struct process *p, struct process_waiter *waiter)
 	*at = waiter->next;
 }
 
-int process_pair_request(struct process *p, uint8_t slot, uint64_t timeout_ns)
+static int request_and_wait(struct process *p, uint8_t slot, uint64_t timeout_ns)
 {
 	struct process_waiter waiter = { .slot = slot, .result = BASE_ERR_AGAIN, .eventfd = -1 };
 	uint64_t now = base_clock_now(), deadline = timeout_ns < BASE_NEVER - now ? now + timeout_ns : BASE_NEVER;
-	int err = pair_check(p, slot);
 
-	if (err != BASE_OK)
-		return err;
 	pthread_mutex_lock(&p->lock);
 	bool ready = p->peers[slot].delivered, expelled = p->state == PROCESS_EXPELLED;
 	pthread_mutex_unlock(&p->lock);
@@ -250,4 +247,17 @@ int process_pair_request(struct process *p, uint8_t slot, uint64_t timeout_ns)
 	pthread_mutex_unlock(&p->lock);
 	close(waiter.eventfd);
 	return waiter.result == BASE_ERR_AGAIN ? BASE_ERR_TIMEDOUT : waiter.result;
+}
+
+int process_pair_request(struct process *p, uint8_t slot, uint64_t timeout_ns)
+{
+	int cancel, err = pair_check(p, slot);
+
+	if (err != BASE_OK)
+		return err;
+	/* The waiter lives on this stack: a thread cancelled in poll(2) would leave it in the list. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	err = request_and_wait(p, slot, timeout_ns);
+	pthread_setcancelstate(cancel, NULL);
+	return err;
 }

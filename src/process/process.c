@@ -294,8 +294,10 @@ fail:
 
 int process_get(struct process **out)
 {
-	int err = BASE_OK;
+	int cancel, err = BASE_OK;
 
+	/* Connecting and closing meet cancellation points; nobody may leave with the lock. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	pthread_mutex_lock(&instance_lock);
 	if (!fork_registered)
 		fork_registered = pthread_atfork(fork_prepare, fork_parent, fork_child) == 0;
@@ -306,20 +308,25 @@ int process_get(struct process **out)
 	if (err == BASE_OK)
 		*out = instance;
 	pthread_mutex_unlock(&instance_lock);
+	pthread_setcancelstate(cancel, NULL);
 	return err;
 }
 
 void process_put(struct process *p)
 {
+	int cancel;
+
 	/* Contexts that a fork child inherited keep the struct: what is in it belongs to the parent. */
 	if (p == NULL || atomic_load(&p->foreign))
 		return;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	pthread_mutex_lock(&instance_lock);
 	if (--p->references == 0) {
 		instance = NULL;
 		process_free(p);
 	}
 	pthread_mutex_unlock(&instance_lock);
+	pthread_setcancelstate(cancel, NULL);
 }
 
 /* --- what it knows --- */
