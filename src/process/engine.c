@@ -81,8 +81,10 @@ static void fork_child(void)
 	struct process_engine *engine = atomic_load(&engine_now);
 
 	/* Inherited contexts keep pointing at the dead engine, so it stays; the child's first get makes its own. */
-	if (engine != NULL)
+	if (engine != NULL) {
 		node_fork_child(engine->node);
+		export_writer_fork_child(engine->export);
+	}
 	atomic_store(&engine_now, NULL);
 	pthread_mutex_unlock(&engine_lock);
 }
@@ -203,6 +205,10 @@ int process_engine_get(struct process_engine **out)
 	int err = 0;
 
 	if (engine == NULL) {
+		int cancel;
+
+		/* Connecting meets cancellation points; nobody may leave with the lock. */
+		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 		pthread_mutex_lock(&engine_lock);
 		engine = atomic_load(&engine_now);
 		if (engine == NULL) {
@@ -211,6 +217,7 @@ int process_engine_get(struct process_engine **out)
 				atomic_store_explicit(&engine_now, engine, memory_order_release);
 		}
 		pthread_mutex_unlock(&engine_lock);
+		pthread_setcancelstate(cancel, NULL);
 	}
 	if (err == 0)
 		*out = engine;

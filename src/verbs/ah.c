@@ -42,6 +42,8 @@ void verbs_ah_attr_out(struct ibv_ah_attr *out, const struct hca_ah_attr *in)
 
 VERBS_PUBLIC struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
+	if (verbs_is_inherited(pd->context))
+		return verbs_null_inherited();
 	struct hca_ah_attr ours;
 	struct verbs_ah *ah = calloc(1, sizeof(*ah));
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Asynchronous events. The acknowledgement token of the adapter travels in a small table of events that were handed out. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,11 @@
 VERBS_PUBLIC int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
 {
 	struct hca_async_event ours;
+
+	if (verbs_is_inherited(context)) {
+		errno = EIO;
+		return -1;
+	}
 	int err = hca_async_get(verbs_context_of(context)->hca, &ours);
 
 	if (err != 0)

@@ -17,6 +17,15 @@
 #include "verbs/ops.h"
 #include "verbs/symbol.h"
 
+static pthread_mutex_t contexts_lock = PTHREAD_MUTEX_INITIALIZER; /* a leaf */
+static struct verbs_context_object *contexts;                     /* guarded by contexts_lock */
+
+void *verbs_null_inherited(void)
+{
+	errno = EIO;
+	return NULL;
+}
+
 void *verbs_null(int err)
 {
 	errno = base_err_to_errno(err);
@@ -48,27 +57,134 @@ void verbs_context_fill_ops(struct verbs_context *ex)
 	ex->create_srq_ex = verbs_create_srq_ex;
 }
 
-VERBS_PUBLIC struct ibv_context *ibv_open_device(struct ibv_device *device)
-{
-	struct verbs_device *self = verbs_device_of(device);
-	struct verbs_context_object *object = calloc(1, sizeof(*object));
-	int err = BASE_ERR_NOMEM;
+/* --- what a fork child's inherited contexts answer on the data path --- */
 
-	if (object == NULL)
-		return verbs_null(err);
-	err = verbs_device_start(self);
-	if (err != 0)
-		goto free_object;
+static int inherited_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc)
+{
+	return -EIO;
+}
+
+static int inherited_req_notify_cq(struct ibv_cq *cq, int solicited_only)
+{
+	return EIO;
+}
+
+static int inherited_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
+{
+	*bad_wr = wr;
+	return EIO;
+}
+
+static int inherited_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
+{
+	*bad_wr = wr;
+	return EIO;
+}
+
+static int inherited_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
+{
+	*bad_wr = wr;
+	return EIO;
+}
+
+static void fork_prepare(void)
+{
+	verbs_devices_lock();
+	pthread_mutex_lock(&contexts_lock);
+}
+
+static void fork_parent(void)
+{
+	pthread_mutex_unlock(&contexts_lock);
+	verbs_devices_unlock();
+}
+
+static void fork_child(void)
+{
+	for (struct verbs_context_object *object = contexts; object != NULL; object = object->next) {
+		struct ibv_context_ops *ops = &object->ex.context.ops;
+
+		ops->poll_cq = inherited_poll_cq;
+		ops->req_notify_cq = inherited_req_notify_cq;
+		ops->post_send = inherited_post_send;
+		ops->post_recv = inherited_post_recv;
+		ops->post_srq_recv = inherited_post_srq_recv;
+		object->ex.create_qp_ex = NULL;
+		object->ex.create_srq_ex = NULL;
+		object->ex.create_cq_ex = NULL;
+	}
+	fork_parent();
+}
+
+static void register_fork_handlers(void)
+{
+	if (pthread_atfork(fork_prepare, fork_parent, fork_child) != 0)
+		base_error("no memory for the fork handlers: a forked child must not use RDMA");
+}
+
+void verbs_fork_prepare_once(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, register_fork_handlers);
+}
+
+static void list_add(struct verbs_context_object *object)
+{
+	pthread_mutex_lock(&contexts_lock);
+	object->next = contexts;
+	contexts = object;
+	pthread_mutex_unlock(&contexts_lock);
+}
+
+static void list_remove(struct verbs_context_object *object)
+{
+	struct verbs_context_object **at = &contexts;
+
+	pthread_mutex_lock(&contexts_lock);
+	while (*at != object)
+		at = &(*at)->next;
+	*at = object->next;
+	pthread_mutex_unlock(&contexts_lock);
+}
+
+static int context_open(struct verbs_device *self, struct verbs_context_object *object)
+{
 	struct ibv_context *context = &object->ex.context;
+	int err = verbs_device_start(self);
+
+	if (err != 0)
+		return err;
 	err = hca_context_open(self->hca, context, &object->hca);
 	if (err != 0)
-		goto free_object;
+		return err;
 	/* Programs may duplicate it and see a character device, as with hardware; nothing is ever written to it. */
 	context->cmd_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (context->cmd_fd < 0) {
 		err = base_err_from_errno(errno);
-		goto close_context;
+		hca_context_close(object->hca);
 	}
+	return err;
+}
+
+VERBS_PUBLIC struct ibv_context *ibv_open_device(struct ibv_device *device)
+{
+	struct verbs_device *self = verbs_device_of(device);
+	struct verbs_context_object *object = calloc(1, sizeof(*object));
+	int cancel;
+
+	if (object == NULL)
+		return verbs_null(BASE_ERR_NOMEM);
+	verbs_fork_prepare_once();
+	/* Opening meets cancellation points; nobody may leave half way. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	int err = context_open(self, object);
+	pthread_setcancelstate(cancel, NULL);
+	if (err != 0) {
+		free(object);
+		return verbs_null(err);
+	}
+	struct ibv_context *context = &object->ex.context;
 	object->device = self;
 	object->engine = self->engine;
 	object->ex.sz = sizeof(object->ex);
@@ -78,21 +194,27 @@ VERBS_PUBLIC struct ibv_context *ibv_open_device(struct ibv_device *device)
 	context->abi_compat = __VERBS_ABI_IS_EXTENDED;
 	pthread_mutex_init(&context->mutex, NULL);
 	verbs_context_fill_ops(&object->ex);
+	list_add(object);
 	return context;
-
-close_context:
-	hca_context_close(object->hca);
-free_object:
-	free(object);
-	return verbs_null(err);
 }
 
 VERBS_PUBLIC int ibv_close_device(struct ibv_context *context)
 {
 	struct verbs_context_object *object = verbs_context_of(context);
-	int err = hca_context_close(object->hca);
+	int cancel;
 
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	close(context->cmd_fd);
+	context->cmd_fd = -1;
+	bool inherited = verbs_is_inherited(context);
+	if (inherited)
+		close(context->async_fd);
+	else
+		list_remove(object);
+	int err = inherited ? 0 : hca_context_close(object->hca);
+	pthread_setcancelstate(cancel, NULL);
+	if (inherited)
+		return 0;
 	if (err != 0) {
 		/*
 		 * Programs close with objects left over and expect 0, since a kernel would clean up. Here those objects and what they stand

@@ -24,6 +24,7 @@ struct verbs_context_object {
 	struct hca_context *hca;
 	struct verbs_device *device;
 	struct process_engine *engine;
+	struct verbs_context_object *next; /* of all open ones; guarded by the list's lock in context.c */
 	struct verbs_context ex; /* its last member is the public context */
 };
 
@@ -36,6 +37,23 @@ static inline struct verbs_context_object *verbs_context_of(struct ibv_context *
 {
 	return (struct verbs_context_object *)(void *)((char *)context - offsetof(struct verbs_context_object, ex.context));
 }
+
+/*
+ * True in a fork child that inherited the context: it serves control calls only. Queries answer, destroying succeeds (and frees nothing that
+ * a thread of the parent may have held locked at the fork), everything else is EIO, as with a device that was taken away.
+ */
+static inline bool verbs_is_inherited(struct ibv_context *context)
+{
+	return process_is_foreign(verbs_context_of(context)->engine->process);
+}
+
+/* NULL and errno EIO. */
+void *verbs_null_inherited(void);
+/* Registers the fork handlers of this folder, once. */
+void verbs_fork_prepare_once(void);
+/* device.c: around a fork. */
+void verbs_devices_lock(void);
+void verbs_devices_unlock(void);
 
 /* Fills the slots of the operations table and of the extension that the inlines of verbs.h call. */
 void verbs_context_fill_ops(struct verbs_context *ex);

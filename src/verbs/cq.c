@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/err.h"
 #include "verbs/context.h"
@@ -33,6 +34,8 @@ SAME_PLACE(dlid_path_bits, dlid_path_bits);
 
 VERBS_PUBLIC struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 {
+	if (verbs_is_inherited(context))
+		return verbs_null_inherited();
 	struct verbs_channel *channel = calloc(1, sizeof(*channel));
 
 	if (channel == NULL)
@@ -49,6 +52,10 @@ VERBS_PUBLIC struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context
 
 VERBS_PUBLIC int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 {
+	if (verbs_is_inherited(channel->context)) {
+		close(channel->fd);
+		return 0;
+	}
 	int err = hca_channel_destroy(verbs_channel_of(channel)->hca);
 
 	if (err != 0)
@@ -60,6 +67,11 @@ VERBS_PUBLIC int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 VERBS_PUBLIC int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **cq_context)
 {
 	struct hca_cq *ready;
+
+	if (verbs_is_inherited(channel->context)) {
+		errno = EIO;
+		return -1;
+	}
 	int err = hca_channel_get(verbs_channel_of(channel)->hca, &ready);
 
 	if (err != 0)
@@ -72,7 +84,7 @@ VERBS_PUBLIC int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_c
 
 VERBS_PUBLIC void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int nevents)
 {
-	if (nevents == 0)
+	if (nevents == 0 || verbs_is_inherited(cq->context))
 		return;
 	pthread_mutex_lock(&cq->mutex);
 	cq->comp_events_completed += nevents;
@@ -83,6 +95,8 @@ VERBS_PUBLIC void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int nevents)
 VERBS_PUBLIC struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_context, struct ibv_comp_channel *channel,
 					  int comp_vector)
 {
+	if (verbs_is_inherited(context))
+		return verbs_null_inherited();
 	if (cqe <= 0 || comp_vector < 0)
 		return verbs_null(BASE_ERR_INVAL);
 	struct verbs_cq *cq = calloc(1, sizeof(*cq));
@@ -106,6 +120,8 @@ VERBS_PUBLIC struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, 
 
 VERBS_PUBLIC int ibv_resize_cq(struct ibv_cq *cq, int cqe)
 {
+	if (verbs_is_inherited(cq->context))
+		return EIO;
 	uint32_t wanted = cqe > 0 ? (uint32_t)cqe : 0;
 	int err = hca_cq_resize(verbs_cq_of(cq)->hca, &wanted);
 
@@ -116,6 +132,8 @@ VERBS_PUBLIC int ibv_resize_cq(struct ibv_cq *cq, int cqe)
 
 VERBS_PUBLIC int ibv_destroy_cq(struct ibv_cq *cq)
 {
+	if (verbs_is_inherited(cq->context))
+		return 0;
 	int err = hca_cq_destroy(verbs_cq_of(cq)->hca);
 
 	if (err != 0)

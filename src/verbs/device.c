@@ -14,6 +14,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "dma/guard.h"
 #include "hca/limits.h"
 #include "verbs/symbol.h"
 #include "wire/mtu.h"
@@ -24,6 +25,16 @@ static pthread_mutex_t devices_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct verbs_device *devices[NETDEV_MAX_DEVICES]; /* by netdev index at first sight; guarded by devices_lock */
 static struct process_engine *memory_engine;             /* whose memory table `memory` is; guarded by devices_lock */
 static struct dma_table *memory;
+
+void verbs_devices_lock(void)
+{
+	pthread_mutex_lock(&devices_lock);
+}
+
+void verbs_devices_unlock(void)
+{
+	pthread_mutex_unlock(&devices_lock);
+}
 
 static void engine_kick(void *engine, struct node_flow *flow) { node_kick(engine, flow); }
 static void engine_schedule(void *engine, struct node_flow *flow) { node_schedule(engine, flow); }
@@ -126,6 +137,7 @@ static int start_locked(struct verbs_device *device, struct process_engine *engi
 	if (err != 0)
 		return err;
 	if (memory_engine != engine) {
+		dma_guard_install(); /* its lock is taken here and not in the middle of somebody's fork */
 		struct dma_table *table = dma_table_create((struct dma_entry *)(void *)export_writer_mrs(engine->export), EXPORT_MRS);
 
 		if (table == NULL)
@@ -233,8 +245,11 @@ VERBS_PUBLIC struct ibv_device **ibv_get_device_list(int *num_devices)
 	struct netdev_table *table = malloc(sizeof(*table));
 	struct ibv_device **list = NULL;
 	struct process *process;
-	int count = 0;
+	int count = 0, cancel;
 
+	verbs_fork_prepare_once();
+	/* Connecting to the broker meets cancellation points; nobody may leave with the device lock or half a list. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	int err = table == NULL ? BASE_ERR_NOMEM : process_get(&process);
 	if (err == 0) {
 		process_netdev_read(process, table);
@@ -245,6 +260,7 @@ VERBS_PUBLIC struct ibv_device **ibv_get_device_list(int *num_devices)
 		}
 	}
 	free(table);
+	pthread_setcancelstate(cancel, NULL);
 	if (num_devices != NULL)
 		*num_devices = count;
 	if (err != 0)

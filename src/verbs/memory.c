@@ -13,6 +13,8 @@
 
 VERBS_PUBLIC struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 {
+	if (verbs_is_inherited(context))
+		return verbs_null_inherited();
 	struct verbs_pd *pd = calloc(1, sizeof(*pd));
 
 	if (pd == NULL)
@@ -29,6 +31,8 @@ VERBS_PUBLIC struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 
 VERBS_PUBLIC int ibv_dealloc_pd(struct ibv_pd *pd)
 {
+	if (verbs_is_inherited(pd->context))
+		return 0;
 	int err = hca_pd_dealloc(verbs_pd_of(pd)->hca);
 
 	if (err != 0)
@@ -39,6 +43,8 @@ VERBS_PUBLIC int ibv_dealloc_pd(struct ibv_pd *pd)
 
 static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned int access)
 {
+	if (verbs_is_inherited(pd->context))
+		return verbs_null_inherited();
 	const struct hca_mr_attr attr = { .addr = (uintptr_t)addr, .length = length, .iova = iova, .access = access };
 	struct verbs_mr *mr = calloc(1, sizeof(*mr));
 
@@ -86,6 +92,10 @@ VERBS_PUBLIC int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, v
 		errno = EINVAL;
 		return IBV_REREG_MR_ERR_INPUT;
 	}
+	if (verbs_is_inherited(mr->context)) {
+		errno = EIO;
+		return IBV_REREG_MR_ERR_CMD;
+	}
 	int err = hca_mr_rereg(self->hca, (uint32_t)flags, pd == NULL ? NULL : verbs_pd_of(pd)->hca, &attr);
 	if (err != 0) {
 		errno = base_err_to_errno(err);
@@ -106,6 +116,8 @@ VERBS_PUBLIC int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, v
 
 VERBS_PUBLIC int ibv_dereg_mr(struct ibv_mr *mr)
 {
+	if (verbs_is_inherited(mr->context))
+		return 0;
 	int err = hca_mr_dereg(verbs_mr_of(mr)->hca);
 
 	if (err != 0)

@@ -77,6 +77,8 @@ VERBS_PUBLIC struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_
 
 	if (pd == NULL)
 		return verbs_null(BASE_ERR_INVAL);
+	if (verbs_is_inherited(pd->context))
+		return verbs_null_inherited();
 	struct verbs_qp *qp = create_qp(pd, attr, &err);
 	return qp == NULL ? verbs_null(err) : &qp->ex.qp_base;
 }
@@ -108,6 +110,8 @@ struct ibv_qp *verbs_create_qp_ex(struct ibv_context *context, struct ibv_qp_ini
 
 VERBS_PUBLIC struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
 {
+	if (verbs_is_inherited(qp->context))
+		return 0;
 	return verbs_qp_of(qp)->has_ex ? &verbs_qp_of(qp)->ex : NULL;
 }
 
@@ -125,6 +129,8 @@ VERBS_PUBLIC int ibv_destroy_qp(struct ibv_qp *qp)
 
 VERBS_PUBLIC int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask)
 {
+	if (verbs_is_inherited(qp->context))
+		return EIO;
 	/* Only what the mask names is read: callers leave the rest uninitialised. */
 	struct hca_qp_attr ours = { 0 };
 
@@ -179,6 +185,11 @@ VERBS_PUBLIC int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int a
 
 	if ((attr_mask & ~(int)HCA_QP_KNOWN) != 0)
 		return EOPNOTSUPP;
+	if (verbs_is_inherited(qp->context)) {
+		*attr = (struct ibv_qp_attr){ .qp_state = qp->state, .cur_qp_state = qp->state, .cap = self->init.cap };
+		*init_attr = self->init;
+		return 0;
+	}
 	hca_qp_query(self->hca, &ours, NULL);
 	*attr = (struct ibv_qp_attr){
 		.qp_state = (enum ibv_qp_state)ours.state,

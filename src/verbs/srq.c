@@ -11,6 +11,8 @@
 
 VERBS_PUBLIC struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
 {
+	if (verbs_is_inherited(pd->context))
+		return verbs_null_inherited();
 	struct hca_srq_attr ours = { attr->attr.max_wr, attr->attr.max_sge, attr->attr.srq_limit };
 	struct verbs_srq *srq = calloc(1, sizeof(*srq));
 
@@ -45,6 +47,8 @@ struct ibv_srq *verbs_create_srq_ex(struct ibv_context *context, struct ibv_srq_
 
 VERBS_PUBLIC int ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int attr_mask)
 {
+	if (verbs_is_inherited(srq->context))
+		return EIO;
 	const struct hca_srq_attr ours = { attr->max_wr, attr->max_sge, attr->srq_limit };
 
 	return base_err_to_errno(hca_srq_modify(verbs_srq_of(srq)->hca, &ours, (uint32_t)attr_mask));
@@ -61,6 +65,8 @@ VERBS_PUBLIC int ibv_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr)
 
 VERBS_PUBLIC int ibv_destroy_srq(struct ibv_srq *srq)
 {
+	if (verbs_is_inherited(srq->context))
+		return 0;
 	int err = hca_srq_destroy(verbs_srq_of(srq)->hca);
 
 	if (err != 0)
