@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "harness.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <net/if.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { SKIPPED = 77, ORDINARY_USER = 65534, PEER_MS = 20000, PEERS_MAX = 32 };
+
+static const char *running;
+static pid_t case_pid;
+
+void harness_fail(const char *file, int line, const char *format, ...)
+{
+	char text[512];
+	va_list args;
+	const char *slash = strrchr(file, '/');
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	fprintf(stderr, "  %s%s: %s:%d: %s\n", running, getpid() == case_pid ? "" : " (peer)", slash == NULL ? file : slash + 1, line, text);
+	_exit(1);
+}
+
+void harness_skip(const char *why)
+{
+	fprintf(stderr, "  %s: skipped: %s\n", running, why);
+	_exit(SKIPPED);
+}
+
+bool harness_is_wire(void)
+{
+	const char *value = getenv("SOFTVERBS_LOCAL");
+
+	return value != NULL && strcmp(value, "wire") == 0;
+}
+
+bool harness_is_long(void)
+{
+	const char *value = getenv("SOFTVERBS_LONG");
+
+	return value != NULL && strcmp(value, "1") == 0;
+}
+
+uint64_t harness_now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+/* A namespace of our own keeps other users of port 4791 out; without it the cases run where we are. */
+static void leave_root(void)
+{
+	struct ifreq lo = { .ifr_name = "lo", .ifr_flags = IFF_UP };
+
+	if (geteuid() != 0)
+		return;
+	if (unshare(CLONE_NEWNET) == 0) {
+		int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+		if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &lo) != 0)
+			perror("  the loopback interface does not come up");
+		close(fd);
+	}
+	if (setgroups(0, NULL) != 0 || setgid(ORDINARY_USER) != 0 || setuid(ORDINARY_USER) != 0)
+		abort();
+	prctl(PR_SET_DUMPABLE, 1); /* /proc/self is ours again */
+}
+
+/* Exit code; the child and what it left behind in its process group are gone afterwards. */
+static int run_case(const struct harness_case *c, int seconds)
+{
+	running = c->name;
+	fflush(NULL);
+	pid_t pid = fork();
+	if (pid < 0)
+		abort();
+	if (pid == 0) {
+		setpgid(0, 0);
+		case_pid = getpid();
+		c->run();
+		exit(0);
+	}
+	setpgid(pid, pid);
+	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	struct pollfd p = { .fd = pidfd, .events = POLLIN };
+	bool ended = poll(&p, 1, seconds * 1000) == 1;
+	kill(-pid, SIGKILL);
+	close(pidfd);
+	int status;
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (!ended) {
+		fprintf(stderr, "  %s: still not done after %d s\n", c->name, seconds);
+		return 1;
+	}
+	if (WIFSIGNALED(status)) {
+		fprintf(stderr, "  %s: ended by signal %d (%s)\n", c->name, WTERMSIG(status), strsignal(WTERMSIG(status)));
+		return 1;
+	}
+	return WEXITSTATUS(status);
+}
+
+int harness_main(int argc, char **argv, const struct harness_case *cases, size_t count)
+{
+	int failed = 0, skipped = 0, ran = 0;
+	const char *limit = getenv("SOFTVERBS_CASE_SECONDS");
+	int seconds = limit != NULL ? atoi(limit) : 40;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	leave_root();
+	for (size_t i = 0; i < count; i++) {
+		bool wanted = argc == 1;
+
+		for (int a = 1; a < argc; a++)
+			wanted = wanted || strcmp(argv[a], cases[i].name) == 0;
+		if (!wanted)
+			continue;
+		uint64_t start = harness_now_ms();
+		int code = run_case(&cases[i], seconds);
+		printf("%s %s (%llu ms): %s\n", code == 0 ? "ok  " : code == SKIPPED ? "skip" : "FAIL", cases[i].name,
+		       (unsigned long long)(harness_now_ms() - start), cases[i].goal);
+		ran++;
+		skipped += code == SKIPPED;
+		failed += code != 0 && code != SKIPPED;
+	}
+	if (ran == 0)
+		return 2;
+	return failed != 0 ? 1 : skipped == ran ? SKIPPED : 0;
+}
+
+/* --- other processes --- */
+
+struct peer peer_start(void (*run)(struct peer *))
+{
+	int ends[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+		abort();
+	pid_t pid = fork();
+	if (pid < 0)
+		abort();
+	if (pid == 0) {
+		struct peer self = { 0, ends[1] };
+
+		close(ends[0]);
+		run(&self);
+		exit(0);
+	}
+	close(ends[1]);
+	return (struct peer){ pid, ends[0] };
+}
+
+void peer_send(const struct peer *peer, const void *data, size_t len)
+{
+	need(send(peer->fd, data, len, MSG_NOSIGNAL) == (ssize_t)len);
+}
+
+void peer_receive(const struct peer *peer, void *data, size_t len)
+{
+	need(fd_is_readable(peer->fd, PEER_MS));
+	need(recv(peer->fd, data, len, 0) == (ssize_t)len);
+}
+
+void peer_tell(const struct peer *peer)
+{
+	peer_send(peer, "x", 1);
+}
+
+void peer_await(const struct peer *peer)
+{
+	char x;
+
+	peer_receive(peer, &x, 1);
+}
+
+void peer_join(struct peer *peer)
+{
+	int status;
+
+	while (waitpid(peer->pid, &status, 0) < 0)
+		need(errno == EINTR);
+	need_equal(status, 0);
+	close(peer->fd);
+}
+
+void peer_kill(struct peer *peer)
+{
+	int status;
+
+	kill(peer->pid, SIGKILL);
+	while (waitpid(peer->pid, &status, 0) < 0)
+		need(errno == EINTR);
+	close(peer->fd);
+}
+
+bool fd_is_readable(int fd, int timeout_ms)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	int n;
+
+	do
+		n = poll(&p, 1, timeout_ms);
+	while (n < 0 && errno == EINTR);
+	return n == 1 && (p.revents & POLLIN) != 0;
+}
