@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The RC requester with a program, a link, a clock and a peer that all do what the fuzzer says: posts of any kind, rooms of any size,
- * answers for any PSN, time in jumps. However it goes: what leaves is well formed, indexes and PSNs keep their order, every WR
- * completes once and in order, and success needs an acknowledgement that covers it.
+ * The RC requester with a program, a link, a clock and a peer that all do what the fuzzer says: posts of any kind, rooms of
+ * any size, answers for any PSN, time in jumps. However it goes: what leaves is well formed, indexes and PSNs keep their
+ * order, every WR completes once and in order, and success needs an acknowledgement that covers it.
  */
 #include <assert.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The RC responder under requests of any shape: opcodes, PSNs, lengths, keys and run descriptions come from the fuzzer, as do receives,
- * rooms and the moments at which the host looks for answers and completions.
+ * The RC responder under requests of any shape: opcodes, PSNs, lengths, keys and run descriptions come from the fuzzer, as do
+ * receives, rooms and the moments at which the host looks for answers and completions.
  */
 #include <assert.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A host of the simulator: memory regions behind keys, a send queue, a receive queue. Written apart from dma and hca on purpose, so
- * that a mistake there cannot hide one in the transport. Single-threaded; aborts when memory runs out.
+ * A host of the simulator: memory regions behind keys, a send queue, a receive queue. Written apart from dma and hca on
+ * purpose, so that a mistake there cannot hide one in the transport. Single-threaded; aborts when memory runs out.
  */
 #ifndef SIM_HOST_H
 #define SIM_HOST_H

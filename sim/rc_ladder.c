@@ -2,8 +2,9 @@
 /*
  * Two exhaustive looks at the responder of RC.
  *
- *   ladder  every combination of packet and situation gets exactly one answer, the one that roce-wire 13 names. The expectation is
- *           worked out here from flags ("what is wrong with it") and an order of precedence, apart from the responder's code.
+ *   ladder  every combination of packet and situation gets exactly one answer, the one that roce-wire 13 names. The
+ *           expectation is worked out here from flags ("what is wrong with it") and an order of precedence, apart from the
+ *           responder's code.
  *   runs    a run does what its packets do one by one: two QPs get the same hostile stream, one in runs and one in packets.
  */
 #include <stdio.h>

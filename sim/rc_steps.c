@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The small print of RC, one step function at a time: what a world with a clock and a network brings about too seldom to be seen, or
- * repairs so well that nobody notices.
+ * The small print of RC, one step function at a time: what a world with a clock and a network brings about too seldom to be
+ * seen, or repairs so well that nobody notices.
  */
 #include <stdarg.h>
 #include <stddef.h>

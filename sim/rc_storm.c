@@ -4,12 +4,14 @@
  *
  *   rc_storm [--runs N] [--seed S] [--trace]
  *
- * Run i of seed S has the seed S + i; a failure prints that seed, and `--seed <it> --runs 1 --trace` shows the same run packet by packet.
+ * Run i of seed S has the seed S + i; a failure prints that seed, and `--seed <it> --runs 1 --trace` shows the same run
+ * packet by packet.
  *
  * What the checkers hold: every posted WR completes exactly once, in order, with its own wr_id; a completed message is in the
- * peer's memory, byte for byte, and so are all before it; receives complete in posting order with length, immediate and opcode of their
- * message; an atomic is executed once and in its turn; a message after a failed one leaves no byte; no byte outside of the buffers changes; all of it within bounded time.
- * In an error run one operation of direction a>b is spoiled, and both ends must end with the statuses of the error map.
+ * peer's memory, byte for byte, and so are all before it; receives complete in posting order with length, immediate and
+ * opcode of their message; an atomic is executed once and in its turn; a message after a failed one leaves no byte; no byte
+ * outside of the buffers changes; all of it within bounded time. In an error run one operation of direction a>b is spoiled,
+ * and both ends must end with the statuses of the error map.
  */
 #include <getopt.h>
 #include <stdarg.h>

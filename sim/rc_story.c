@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Storyboards: short scenes between two RC QPs, told as the trace that they must leave. a requests, b responds; a packet takes 10 us on
- * the way and none on the link, the path MTU is 256. Times in microseconds. `x>` is a packet that x puts on the link, `x:` what x notes.
+ * Storyboards: short scenes between two RC QPs, told as the trace that they must leave. a requests, b responds; a packet
+ * takes 10 us on the way and none on the link, the path MTU is 256. Times in microseconds. `x>` is a packet that x puts on
+ * the link, `x:` what x notes.
  *
  *   rc_story [--print] [scene]
  */

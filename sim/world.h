@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The simulated world: endpoints (a host with one RC QP) joined by hostile links, on a virtual clock. Everything that happens is a
- * function of the configuration and one seed. What is pulled from a QP is taken apart into packets here (framed runs are decoded from
- * their bytes), suffers the faults of the link packet by packet, and is put together again into runs of other sizes.
+ * The simulated world: endpoints (a host with one RC QP) joined by hostile links, on a virtual clock. Everything that happens
+ * is a function of the configuration and one seed. What is pulled from a QP is taken apart into packets here (framed runs are
+ * decoded from their bytes), suffers the faults of the link packet by packet, and is put together again into runs of other
+ * sizes.
  */
 #ifndef SIM_WORLD_H
 #define SIM_WORLD_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * An RC QP as its host sees it: life, and who gets what. Requests and owed responses are rc_responder.c's, sending is rc_requester.c's,
- * acknowledgements rc_response.c's, clocks rc_timer.c's.
+ * An RC QP as its host sees it: life, and who gets what. Requests and owed responses are rc_responder.c's, sending is
+ * rc_requester.c's, acknowledgements rc_response.c's, clocks rc_timer.c's.
  */
 #include "transport/rc.h"
 

@@ -2,9 +2,9 @@
 /*
  * Reliable Connection: requester and responder of one QP, as step functions.
  *
- * Nothing here knows a clock, a socket, a thread or malloc. Packets come in with rc_receive(), time with rc_tick(); packets are *pulled*
- * with rc_next() when a link has room, completions with rc_*_completion_next(). Receiving never waits and never needs room: an ACK, NAK or
- * RNR stays owed in the QP until the link pulls it.
+ * Nothing here knows a clock, a socket, a thread or malloc. Packets come in with rc_receive(), time with rc_tick(); packets
+ * are *pulled* with rc_next() when a link has room, completions with rc_*_completion_next(). Receiving never waits and never
+ * needs room: an ACK, NAK or RNR stays owed in the QP until the link pulls it.
  *
  * One thread at a time: the holder of the node's progress lock. Only transport_sq.posted is written by others.
  *
@@ -95,15 +95,16 @@ bool rc_is_draining(const struct rc_qp *qp);
 const struct rc_stats *rc_stats_get(const struct rc_qp *qp);
 
 /*
- * A run from the peer of this QP (addresses already checked by the host). The payload is borrowed until return. Placement into user memory
- * happens here. Any bytes are survivable; decoding errors were dropped before.
+ * A run from the peer of this QP (addresses already checked by the host). The payload is borrowed until return. Placement
+ * into user memory happens here. Any bytes are survivable; decoding errors were dropped before.
  */
 enum rc_verdict rc_receive(struct rc_qp *qp, uint64_t now, const struct transport_run *run);
 
 /*
- * The next run to put on the link. 1: *out describes it and room->buf is filled (out->head.payload points into it), *used says how many bytes
- * of buf. 0: nothing to send now (window, pause, empty queue). Owed responses go first. Local errors (bad lkey) are found here and
- * become completions, never packets. New WQEs are seen without further notice: call it after posting.
+ * The next run to put on the link. 1: *out describes it and room->buf is filled (out->head.payload points into it), *used
+ * says how many bytes of buf. 0: nothing to send now (window, pause, empty queue). Owed responses go first. Local errors (bad
+ * lkey) are found here and become completions, never packets. New WQEs are seen without further notice: call it after
+ * posting.
  */
 int rc_next(struct rc_qp *qp, uint64_t now, const struct transport_room *room, struct transport_run *out, size_t *used);
 
@@ -113,8 +114,8 @@ bool rc_wants_room(const struct rc_qp *qp, uint64_t now);
 /* When rc_tick() must be called, BASE_NEVER if never. Changes with every call above. */
 uint64_t rc_deadline(const struct rc_qp *qp);
 /*
- * Timers: ACK timeout (between 1 x and 4 x the code), RNR pause, tail-loss probe. `excused_ns` is time since the last tick in which this
- * host was not scheduled or (shm) the peer stood still: timers are moved by it instead of firing.
+ * Timers: ACK timeout (between 1 x and 4 x the code), RNR pause, tail-loss probe. `excused_ns` is time since the last tick in
+ * which this host was not scheduled or (shm) the peer stood still: timers are moved by it instead of firing.
  */
 void rc_tick(struct rc_qp *qp, uint64_t now, uint64_t excused_ns);
 /* The peer is known to be dead: run the retry timers down at once (completes RETRY_EXC when anything is in flight or posted later). */

@@ -2,12 +2,12 @@
 /*
  * READ and atomics at the responder: what they leave to be answered, and to be answered again.
  *
- * Each request that was taken becomes a resource; the last max_dest_rd_atomic of them are remembered, in PSN order. A resource is pending
- * while responses [next, end) of it wait for the link. Responses are made when they are pulled, oldest resource first, and go before
- * the owed ACK or NAK, whose PSN is behind theirs.
+ * Each request that was taken becomes a resource; the last max_dest_rd_atomic of them are remembered, in PSN order. A
+ * resource is pending while responses [next, end) of it wait for the link. Responses are made when they are pulled, oldest
+ * resource first, and go before the owed ACK or NAK, whose PSN is behind theirs.
  *
- * A duplicate READ that asks for a tail of a remembered one is played again from there; memory is read again, which a READ permits. A
- * duplicate atomic gets its stored result. What is not remembered is dropped in silence.
+ * A duplicate READ that asks for a tail of a remembered one is played again from there; memory is read again, which a READ
+ * permits. A duplicate atomic gets its stored result. What is not remembered is dropped in silence.
  *
  * Memory that went away since the request was checked ends the QP with NAK 0x62 in place of the response.
  */

@@ -1,27 +1,29 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The requester of an RC QP: what it puts on the link. (rc_response.c has what comes back, rc_timer.c what happens when nothing does.)
+ * The requester of an RC QP: what it puts on the link. (rc_response.c has what comes back, rc_timer.c what happens when
+ * nothing does.)
  *
- * PSNs. una <= next_psn <= high on the circle. [una, high) was sent and is not acknowledged. A retry moves next_psn back to una
- * (go-back-N) and everything from there goes out again, cut into whatever runs the room allows. A WQE owns first_psn..last_psn from
- * its first packet on (`started` counts those that do), so that the packet for any PSN can be made again from the WQE alone; nothing
- * that was sent is kept.
+ * PSNs. una <= next_psn <= high on the circle. [una, high) was sent and is not acknowledged. A retry moves next_psn back to
+ * una (go-back-N) and everything from there goes out again, cut into whatever runs the room allows. A WQE owns
+ * first_psn..last_psn from its first packet on (`started` counts those that do), so that the packet for any PSN can be made
+ * again from the WQE alone; nothing that was sent is kept.
  *
  * Indexes. sq->done is the WQE that owns una, sq->next the one that owns next_psn (or would, if it is one past the end).
  *
- * What holds emission up, in this order: the state (SQD starts nothing new), an RNR pause, the window, a stopped WQE, an empty queue.
+ * What holds emission up, in this order: the state (SQD starts nothing new), an RNR pause, the window, a stopped WQE, an
+ * empty queue.
  *
  * READ and atomics. One request packet takes the PSNs of its answer; a retry from the middle of a READ asks for the rest. At most
  * max_rd_atomic of them are started and unanswered, a fenced WQE waits for all; whatever is behind waits too.
  *
- * Local errors. A WQE that cannot be sent (bad lkey, unknown operation, too long) stops emission at its place. WQEs before it go on
- * being sent, repeated and acknowledged; when it is the oldest, it completes with its error and the QP goes to error.
+ * Local errors. A WQE that cannot be sent (bad lkey, unknown operation, too long) stops emission at its place. WQEs before it
+ * go on being sent, repeated and acknowledged; when it is the oldest, it completes with its error and the QP goes to error.
  *
  * AckReq is set on the last packet of a message, at least every RC_ACK_REQ_EVERY packets or quarter of a window, and on a packet
  * that fills the window: so whenever emission halts, the last packet out asked for an answer.
  *
- * Runs are cut at message ends, at what room and window hold, on lossy links also at half a window (so that packets and ACKs overlap),
- * and when framed where packet sizes differ (run.h).
+ * Runs are cut at message ends, at what room and window hold, on lossy links also at half a window (so that packets and ACKs
+ * overlap), and when framed where packet sizes differ (run.h).
  */
 #include "transport/rc.h"
 

@@ -2,9 +2,10 @@
 /*
  * The responder of an RC QP: takes requests in PSN order, places their payload, owes one answer.
  *
- * A packet is judged by its PSN first. Behind the expected one it is a duplicate: not executed, answered with an ACK for all that was
- * taken. Ahead of it there is a gap: one NAK, then silence until the expected PSN comes (the requester goes back by itself). Exactly
- * expected: it climbs the ladder below, step by step, and the first step that refuses gives the answer; there is no other way out.
+ * A packet is judged by its PSN first. Behind the expected one it is a duplicate: not executed, answered with an ACK for all
+ * that was taken. Ahead of it there is a gap: one NAK, then silence until the expected PSN comes (the requester goes back by
+ * itself). Exactly expected: it climbs the ladder below, step by step, and the first step that refuses gives the answer;
+ * there is no other way out.
  *
  *   step        asks                                               refusal
  *   sequence    FIRST/ONLY between messages, MIDDLE/LAST within    NAK 0x61
@@ -17,15 +18,15 @@
  *
  * What passes is committed: PSN, MSN, offsets, the receive's completion. NAK 0x61..0x63 end the QP.
  *
- * Runs. A run is exactly its packets one by one, so it is cut at the expected PSN first (the front may be duplicate). What is in
- * order climbs the ladder as a whole with one placement; the steps only ask questions whose answer for the run is yes just when it is yes
- * for every packet. If a step refuses the run, nothing has been committed, and the packets climb singly: the one to blame gets the
- * answer, those before it count. Placing bytes twice is harmless. A WRITE run that ends with an immediate is cut before its last
- * packet, since only that one needs a receive.
+ * Runs. A run is exactly its packets one by one, so it is cut at the expected PSN first (the front may be duplicate). What is
+ * in order climbs the ladder as a whole with one placement; the steps only ask questions whose answer for the run is yes just
+ * when it is yes for every packet. If a step refuses the run, nothing has been committed, and the packets climb singly: the
+ * one to blame gets the answer, those before it count. Placing bytes twice is harmless. A WRITE run that ends with an
+ * immediate is cut before its last packet, since only that one needs a receive.
  *
- * Owed answer. One, not a queue: an ACK always speaks for all before `expected`, so the latest says it all. A gap report beats an
- * ACK, says the expected PSN of the moment when it leaves, and thus acknowledges too. An RNR NAK dies when its packet comes again and
- * is taken. A fatal NAK stays, in the error state as well, until the link has pulled it.
+ * Owed answer. One, not a queue: an ACK always speaks for all before `expected`, so the latest says it all. A gap report
+ * beats an ACK, says the expected PSN of the moment when it leaves, and thus acknowledges too. An RNR NAK dies when its
+ * packet comes again and is taken. A fatal NAK stays, in the error state as well, until the link has pulled it.
  *
  * A receive that was taken completes exactly once: when its message ends, with the error that hit it, or flushed.
  */
@@ -269,7 +270,10 @@ static void commit(struct rc_qp *qp, const struct transport_run *run)
 	r->done += run->head.payload_len;
 	if (role & (WIRE_ROLE_READ | WIRE_ROLE_ATOMIC))
 		rc_read_add(qp, &run->head, r->atomic_result);
-	r->expected = wire_psn_add(r->expected, role & WIRE_ROLE_READ ? rc_read_psns(run->head.reth.length, qp->config.mtu) : run->packets);
+	if (role & WIRE_ROLE_READ)
+		r->expected = wire_psn_add(r->expected, rc_read_psns(run->head.reth.length, qp->config.mtu));
+	else
+		r->expected = wire_psn_add(r->expected, run->packets);
 	r->gap_reported = false;
 	if (r->owed == RC_OWED_RNR)
 		r->owed = RC_OWED_ACK;

@@ -2,17 +2,17 @@
 /*
  * What comes back to the requester: ACK, NAK and RNR NAK, READ responses and atomic acknowledgements.
  *
- * Progress halts at a READ or atomic whose answer is missing: when anything behind it is answered, its answer was lost, and all goes again
- * from there as after a gap report.
+ * Progress halts at a READ or atomic whose answer is missing: when anything behind it is answered, its answer was lost, and
+ * all goes again from there as after a gap report.
  *
- * Each of them names a PSN and acknowledges: an ACK up to and with it, a NAK everything before it. Only PSNs in [una, high) can be
- * answered, and a gap report may also name `high`; anything else is old, an echo or invented, and dropped.
+ * Each of them names a PSN and acknowledges: an ACK up to and with it, a NAK everything before it. Only PSNs in [una, high)
+ * can be answered, and a gap report may also name `high`; anything else is old, an echo or invented, and dropped.
  *
  *   ACK       progress: WQEs whose last PSN is covered are finished, retry counters are whole again, the window may grow
- *   NAK 0x60  progress, then go-back-N from its PSN; costs a retry unless it made progress; halves the window. The same report again
- *             within a round trip is an echo (a network may double packets) and changes nothing.
- *   RNR NAK   progress, then a pause, then go-back-N; costs an rnr_retry (7: never). While pausing, other reports for the same PSN say
- *             nothing new.
+ *   NAK 0x60  progress, then go-back-N from its PSN; costs a retry unless it made progress; halves the window. The same
+ *             report again within a round trip is an echo (a network may double packets) and changes nothing.
+ *   RNR NAK   progress, then a pause, then go-back-N; costs an rnr_retry (7: never). While pausing, other reports for the
+ *             same PSN say nothing new.
  *   data      progress up to its PSN, then it is placed and is progress itself
  *   NAK else  progress, then the WQE that owns its PSN completes with the error and the QP goes to error.
  */

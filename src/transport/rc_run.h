@@ -15,8 +15,8 @@ struct transport_run rc_run_slice(const struct transport_run *run, uint32_t skip
 bool rc_run_write_ack(struct rc_qp *qp, uint32_t psn, uint8_t syndrome, uint32_t msn, const struct transport_room *room,
 		      struct transport_run *out, size_t *used);
 /*
- * How many packets from `index` of `total` on, at most `limit`, form one run that fits the room; `left` payload bytes remain. The headers
- * are what FIRST and LAST carry beyond the BTH. 0: not even one fits.
+ * How many packets from `index` of `total` on, at most `limit`, form one run that fits the room; `left` payload bytes remain.
+ * The headers are what FIRST and LAST carry beyond the BTH. 0: not even one fits.
  */
 uint32_t rc_run_fit(uint32_t index, uint32_t total, uint64_t left, uint32_t mtu, uint32_t limit, size_t first_header,
 		    size_t last_header, const struct transport_room *room);

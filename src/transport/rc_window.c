@@ -2,9 +2,9 @@
 /*
  * The congestion window of a QP on a link that may lose packets.
  *
- * Goal. RoCE hardware leans on a network that does not drop; we run over UDP sockets whose buffers overflow silently (208 KiB by
- * default, and the kernel charges about twice the payload). go-back-N turns one lost packet into a window of repeated ones, so the
- * window is kept where loss is rare and takes its time to test the ceiling again.
+ * Goal. RoCE hardware leans on a network that does not drop; we run over UDP sockets whose buffers overflow silently (208 KiB
+ * by default, and the kernel charges about twice the payload). go-back-N turns one lost packet into a window of repeated
+ * ones, so the window is kept where loss is rare and takes its time to test the ceiling again.
  *
  * Rules, in packets of one path MTU:
  *   start      64 KiB worth, but 16..64 packets: half of a default socket buffer at MTU 4096, by the kernel's accounting.
@@ -12,8 +12,8 @@
  *   slow       from there on, a window's worth of acknowledgements adds one.
  *   careful    within a quarter of the window that last lost, eight windows' worth add one: that ceiling is known.
  *   idle       a window that was not at least half used is no evidence: it does not grow.
- *   gap        (NAK 0x60) threshold = window = half, at least RC_WINDOW_MIN. Once per round: the packets out at that moment must be
- *              acknowledged before the next gap counts.
+ *   gap        (NAK 0x60) threshold = window = half, at least RC_WINDOW_MIN. Once per round: the packets out at that moment
+ *              must be acknowledged before the next gap counts.
  *   silence    (timeout, unanswered probe) threshold = half, window = RC_WINDOW_MIN; fast growth leads back.
  *
  * A lossless link (shared memory: its ring is the limit) has no window but RC_WINDOW_NO_LIMIT, which bounds unacknowledged PSNs.

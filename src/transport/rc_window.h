@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * How many request packets of one QP may be unacknowledged at once. Pure arithmetic on the caller's storage: no clock, cannot fail.
- * The rules are told at the top of rc_window.c.
+ * How many request packets of one QP may be unacknowledged at once. Pure arithmetic on the caller's storage: no clock, cannot
+ * fail. The rules are told at the top of rc_window.c.
  */
 #ifndef TRANSPORT_RC_WINDOW_H
 #define TRANSPORT_RC_WINDOW_H
