@@ -40,7 +40,7 @@ static void linger_until(struct node *node, struct node_flow *flow, uint64_t giv
 	do {
 		if (flow != NULL)
 			node_ready(node, flow);
-		node_progress(node, true);
+		node_progress(node, NODE_LOOK_ALL);
 		if (flow != NULL ? !flow->ops->wants_room(flow, node->now) : node->ready.first == NULL)
 			return;
 	} while (node->now < give_up);
@@ -82,7 +82,7 @@ void node_unlock(struct node *node)
 		return;
 	node->now = base_clock_now();
 	if (node->ready.first != NULL || node->touched.first != NULL)
-		node_progress(node, false);
+		node_progress(node, 0);
 	node_release(node);
 }
 
@@ -160,7 +160,7 @@ void node_kick(struct node *node, struct node_flow *flow)
 	/* Flagged before the try; the holder looks again after its unlock. */
 	if (!node_lock_try(&node->lock))
 		return;
-	node_progress(node, false);
+	node_progress(node, 0);
 	node_release(node);
 }
 
@@ -198,7 +198,7 @@ bool node_poll(struct node *node)
 		yield_after_empty_poll();
 		return true;
 	}
-	unsigned done = node_progress(node, false);
+	unsigned done = node_progress(node, 0);
 	node_release(node);
 	if (done == 0)
 		yield_after_empty_poll();
@@ -220,7 +220,7 @@ void node_peer_gone(struct node *node, uint8_t slot)
 		return;
 	node_lock_take(&node->lock);
 	/* What the peer wrote before it died still counts: drain, a bounded number of rounds (its ring holds no more). */
-	for (int rounds = 0; rounds < 256 && node_progress(node, true) > 0; rounds++)
+	for (int rounds = 0; rounds < 256 && node_progress(node, NODE_LOOK_ALL) > 0; rounds++)
 		;
 	link_shm_detach(node->link, slot);
 	for (uint32_t index = 0; index < NODE_QPN_INDEXES; index++) {
@@ -234,7 +234,7 @@ void node_peer_gone(struct node *node, uint8_t slot)
 		flow->ops->peer_gone(flow, node->now);
 		node_schedule(node, flow);
 	}
-	node_progress(node, false);
+	node_progress(node, 0);
 	node_release(node);
 }
 

@@ -18,11 +18,14 @@ enum {
 	NODE_TIMER_BUDGET = 64,    /* flows ticked per round */
 	NODE_EMPTY_POLLS = 16,     /* in a row by one thread: then it yields the processor */
 	NODE_EMPTY_POLLS_ALONE = 256, /* the same while nobody else wants the processor */
+	NODE_BUSY_WAKES = 8,       /* wake-ups in a row with at least NODE_EMPTY_POLLS polls in between: the same */
+	NODE_BULK_BYTES = 16384,   /* in one round: more will follow at once */
 	NODE_TAKEN_WAKES = 64,     /* wake-ups in a row that found the work taken: the application polls, disarm */
 };
 #define NODE_LOOK_IN_MIN (200 * BASE_USEC)
 #define NODE_LOOK_IN_MAX (10 * BASE_MSEC)
 #define NODE_SECOND_LOOK (20 * BASE_USEC)  /* work that waits so long while no poll comes is the thread's */
+#define NODE_BULK_LOOK (10 * BASE_USEC)    /* how long the thread stays awake for more of a bulk transfer: what a wake-up costs */
 #define NODE_YIELD_SHORT (20 * BASE_USEC)  /* a yield that took less found nobody else to run */
 #define NODE_LINGER_MAX (50 * BASE_MSEC)
 
@@ -55,6 +58,7 @@ struct node {
 	struct node_queue ready, touched, waiting;
 	struct node_timers timers;
 	uint64_t now; /* of this round */
+	uint64_t received_bytes; /* payload that arrived, ever */
 
 	/* The thread; `sleeping_until` is read by others with the lock held, to know whether to poke it. */
 	pthread_t thread;
@@ -66,10 +70,11 @@ struct node {
 };
 
 /*
- * One bounded round: receive, timers, send, flush, publish. Returns how much was done (0: nothing was there). `full` also looks at the UDP
- * socket and at every ring, whatever the hints say. Progress lock held.
+ * One bounded round: receive, timers, send, flush, publish. Returns how much was done (0: nothing was there). Rings whose doorbell rang
+ * are always looked at, and the UDP socket while a flow uses it; `looks` asks for more. Progress lock held.
  */
-unsigned node_progress(struct node *node, bool full);
+enum node_look { NODE_LOOK_RINGS = 1, NODE_LOOK_UDP = 2, NODE_LOOK_ALL = 3 };
+unsigned node_progress(struct node *node, unsigned looks);
 /* Is there something a further round could do now? Progress lock held. */
 bool node_has_work(const struct node *node);
 /* Publishing and the timers of this flow are due at the end of the round. Progress lock held. */

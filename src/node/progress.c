@@ -107,6 +107,7 @@ static void arrived(void *context, const struct link_rx *rx)
 		atomic_fetch_add_explicit(node->config.unknown_qpn, 1, memory_order_relaxed);
 		return;
 	}
+	node->received_bytes += rx->run.head.payload_len;
 	flow->ops->receive(flow, node->now, rx);
 	node_touch(node, flow);
 }
@@ -254,11 +255,12 @@ static void publish(struct node *node)
 	}
 }
 
-unsigned node_progress(struct node *node, bool full)
+unsigned node_progress(struct node *node, unsigned looks)
 {
 	node->now = base_clock_now();
 	take_kicks(node);
-	unsigned done = link_receive(node->link, full || node->udp_flows > 0, full, NODE_RECEIVE_BUDGET, arrived, node);
+	unsigned done = link_receive(node->link, (looks & NODE_LOOK_UDP) != 0 || node->udp_flows > 0, (looks & NODE_LOOK_RINGS) != 0,
+				     NODE_RECEIVE_BUDGET, arrived, node);
 
 	if (done > 0)
 		for (struct node_flow *flow = node->touched.first; flow != NULL; flow = flow->touched_next)
@@ -297,6 +299,6 @@ void node_release(struct node *node)
 			node_thread_poke(node);
 		if (atomic_load(&node->kicked) == NULL || !node_lock_try(&node->lock))
 			return;
-		node_progress(node, false);
+		node_progress(node, 0);
 	}
 }

@@ -8,9 +8,10 @@
  *            doubling to 10 ms. When no poll came since the last look-in, or none comes within a second look 20 us later although work
  *            is waiting, it goes to ARMED: the application polls memory between its CQ polls, or does not poll at all.
  *   ARMED    peers write our eventfd for every packet that finds us asleep; the UDP socket is in the epoll set. 64 wake-ups in a row that
- *            found the work taken by a poller lead back to LOOK_IN.
+ *            found the work taken by a poller, or 8 in a row with 16 polls or more before each, lead back to LOOK_IN.
  *
- * It never spins: on two cores a spinning thread costs a spinning application milliseconds.
+ * It never spins: on two cores a spinning thread costs a spinning application milliseconds. After bulk data it stays awake for as long as a
+ * wake-up would cost, 10 us, because more of it is on its way.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -52,12 +53,15 @@ void node_thread_poke(struct node *node)
 		;
 }
 
-/* Sleeps until an event or `until`; handles control messages. True: woken by a peer, the socket or a poke, not by time. */
-static bool sleep_until(struct node *node, int epoll, uint64_t until)
+/*
+ * Sleeps until an event or `until`; handles control messages. Where to look now (enum node_look): 0 when it was only time, or a control
+ * message.
+ */
+static unsigned sleep_until(struct node *node, int epoll, uint64_t until)
 {
 	struct epoll_event events[4];
 	uint64_t now = base_clock_now();
-	bool woken = false;
+	unsigned look = 0;
 	struct timespec timeout = { 0 };
 
 	if (until != BASE_NEVER && until > now) {
@@ -73,15 +77,14 @@ static bool sleep_until(struct node *node, int epoll, uint64_t until)
 		switch ((enum wakeup)events[i].data.u32) {
 		case WAKE_POKE:
 			drain(node->poke_eventfd);
-			woken = true;
+			look |= NODE_LOOK_RINGS;
 			break;
-		case WAKE_PEER:
-			drain(node->config.wake_eventfd);
-			woken = true;
+		case WAKE_PEER: /* edge-triggered: never read, which saves a system call per wake-up */
+			look |= NODE_LOOK_RINGS;
 			break;
 		case WAKE_UDP:
 		case WAKE_ROOM: /* a socket that was full has room: node_progress() sends what waits */
-			woken = true;
+			look |= NODE_LOOK_UDP;
 			break;
 		case WAKE_CONTROL: {
 			int fd = node->config.control(node->config.control_context);
@@ -96,7 +99,7 @@ static bool sleep_until(struct node *node, int epoll, uint64_t until)
 		}
 		}
 	}
-	return woken;
+	return look;
 }
 
 /* Is somebody polling right now? Waits a moment for the next poll. A wish for wake-ups is an answer, too: no. */
@@ -111,64 +114,76 @@ static bool somebody_is_polling(struct node *node)
 	return atomic_load_explicit(&node->polls, memory_order_relaxed) != before;
 }
 
+/* What the thread knows between two rounds. */
+struct watch_keeper {
+	enum node_thread_mode mode;
+	uint64_t interval;   /* LOOK_IN: until the next look */
+	uint32_t polls;      /* node->polls when last looked at */
+	unsigned taken;      /* wake-ups in a row that found nothing left to do */
+	unsigned busy;       /* wake-ups in a row with many polls in between */
+	uint64_t bytes;      /* node->received_bytes when last looked at */
+	uint64_t bulk_until; /* stay awake: more of a bulk transfer is about to come */
+};
+
+/* Chooses the mode after a round that did `done` things; `woken`: a peer, the socket or a poke had ended the sleep. Lock held. */
+static void choose_mode(struct node *node, struct watch_keeper *k, unsigned done, bool woken)
+{
+	uint32_t polls = atomic_load_explicit(&node->polls, memory_order_relaxed) - k->polls;
+
+	k->polls += polls;
+	if (atomic_exchange(&node->arm_wanted, false) || k->mode == NODE_THREAD_LOOK_IN) {
+		/* In LOOK_IN: no poll came within the second look. What is done here, or comes next, is the thread's. */
+		k->mode = NODE_THREAD_ARMED;
+		k->taken = k->busy = 0;
+	} else if (woken) {
+		k->taken = done == 0 && polls > 0 ? k->taken + 1 : 0;
+		k->busy = polls >= NODE_EMPTY_POLLS ? k->busy + 1 : 0;
+		if (k->taken >= NODE_TAKEN_WAKES || k->busy >= NODE_BUSY_WAKES) {
+			k->mode = NODE_THREAD_LOOK_IN;
+			k->interval = NODE_LOOK_IN_MIN;
+		}
+	}
+	atomic_store_explicit(&node->thread_mode, k->mode, memory_order_relaxed);
+	if (node->received_bytes - k->bytes >= NODE_BULK_BYTES)
+		k->bulk_until = node->now + NODE_BULK_LOOK;
+	k->bytes = node->received_bytes;
+}
+
 static void *thread_main(void *argument)
 {
 	struct node *node = argument;
-	enum node_thread_mode mode = NODE_THREAD_ARMED;
-	uint64_t interval = NODE_LOOK_IN_MIN;
-	uint32_t polls_seen = 0;
-	int taken = 0;
-	bool woken = false;
+	struct watch_keeper k = { .mode = NODE_THREAD_ARMED };
+	unsigned woken = NODE_LOOK_ALL;
 
 	while (!atomic_load(&node->stopping)) {
-		if (mode == NODE_THREAD_LOOK_IN && somebody_is_polling(node)) {
+		if (k.mode == NODE_THREAD_LOOK_IN && somebody_is_polling(node)) {
 			/* Pollers run the timers, too. */
-			interval = interval < NODE_LOOK_IN_MAX ? 2 * interval : interval;
-			sleep_until(node, node->epoll_look_in, base_clock_now() + interval);
+			k.interval = k.interval < NODE_LOOK_IN_MAX ? 2 * k.interval : k.interval;
+			sleep_until(node, node->epoll_look_in, base_clock_now() + k.interval);
 			continue;
 		}
 		node_lock_take(&node->lock);
-		unsigned done = node_progress(node, true);
+		unsigned done = node_progress(node, k.mode == NODE_THREAD_LOOK_IN ? NODE_LOOK_ALL : woken);
+		choose_mode(node, &k, done, woken != 0);
 		/* Keep at it while there is work, but let pollers and modifiers in between rounds. */
-		bool more = done > 0 || node_has_work(node);
-		uint32_t polls = atomic_load_explicit(&node->polls, memory_order_relaxed);
-		bool somebody_polls = polls != polls_seen;
-
-		polls_seen = polls;
-		if (atomic_exchange(&node->arm_wanted, false)) {
-			mode = NODE_THREAD_ARMED;
-			taken = 0;
-		} else if (mode == NODE_THREAD_LOOK_IN) {
-			/* No poll came within the second look: what is done here, or comes next, is the thread's. */
-			mode = NODE_THREAD_ARMED;
-			taken = 0;
-		} else if (done > 0) {
-			taken = 0;
-		} else if (woken && somebody_polls && ++taken >= NODE_TAKEN_WAKES) {
-			mode = NODE_THREAD_LOOK_IN;
-			interval = NODE_LOOK_IN_MIN;
-		}
-		atomic_store_explicit(&node->thread_mode, mode, memory_order_relaxed);
-
+		bool stay = done > 0 || node_has_work(node) || node->now < k.bulk_until;
 		uint64_t until = node_timers_next(&node->timers);
 		int epoll = node->epoll_armed;
-		bool sleep = !more;
-		if (sleep && mode == NODE_THREAD_LOOK_IN) {
-			uint64_t look_in = node->now + interval;
 
-			until = until < look_in ? until : look_in;
+		if (!stay && k.mode == NODE_THREAD_LOOK_IN) {
+			until = until < node->now + k.interval ? until : node->now + k.interval;
 			epoll = node->epoll_look_in;
-		} else if (sleep) {
-			sleep = link_sleep_begin(node->link);
+		} else if (!stay) {
+			stay = !link_sleep_begin(node->link);
 		}
 		/* Set under the lock: whoever makes an earlier deadline after us sees it and pokes. */
-		if (sleep)
+		if (!stay)
 			atomic_store(&node->sleeping_until, until);
 		node_release(node);
-		woken = false;
-		if (sleep) {
+		woken = 0;
+		if (!stay) {
 			woken = sleep_until(node, epoll, until);
-			if (mode == NODE_THREAD_ARMED)
+			if (k.mode == NODE_THREAD_ARMED)
 				link_sleep_end(node->link);
 		}
 	}
@@ -186,7 +201,7 @@ int node_thread_start(struct node *node)
 		goto close_fds;
 	watch(node->epoll_armed, node->poke_eventfd, WAKE_POKE, EPOLLIN);
 	watch(node->epoll_look_in, node->poke_eventfd, WAKE_POKE, EPOLLIN);
-	watch(node->epoll_armed, node->config.wake_eventfd, WAKE_PEER, EPOLLIN);
+	watch(node->epoll_armed, node->config.wake_eventfd, WAKE_PEER, EPOLLIN | EPOLLET);
 	watch(node->epoll_armed, node->config.udp_socket, WAKE_UDP, EPOLLIN);
 	watch(node->epoll_armed, link_room_fd(node->link), WAKE_ROOM, EPOLLIN);
 	watch(node->epoll_armed, node->control_fd, WAKE_CONTROL, EPOLLIN | EPOLLRDHUP);
