@@ -69,7 +69,7 @@ struct rc_resource {
 	uint32_t start, next, end; /* the responses under way */
 	uint64_t va, result;
 	uint64_t stop; /* where a repeated tail ends, in bytes of the message; 0: at its end */
-	bool is_read, pending;
+	bool is_read, pending, repeated; /* repeated: was answered in full once */
 };
 
 struct rc_responder {

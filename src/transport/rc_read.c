@@ -33,7 +33,13 @@ static struct rc_resource *resource(struct rc_responder *r, uint32_t index)
 
 bool rc_read_is_full(const struct rc_qp *qp)
 {
-	return qp->resp.pending >= qp->config.max_dest_rd_atomic;
+	const struct rc_responder *r = &qp->resp;
+	const struct rc_resource *oldest = &r->resources[r->resource_first];
+
+	/* What is pending once more was answered before: a requester that keeps its limit no longer waits for the oldest. */
+	if (r->resource_count < qp->config.max_dest_rd_atomic)
+		return false;
+	return qp->config.max_dest_rd_atomic == 0 || (oldest->pending && !oldest->repeated);
 }
 
 void rc_read_add(struct rc_qp *qp, const struct wire_packet *head, uint64_t result)
@@ -41,7 +47,7 @@ void rc_read_add(struct rc_qp *qp, const struct wire_packet *head, uint64_t resu
 	struct rc_responder *r = &qp->resp;
 	struct rc_resource *e;
 
-	/* The one that is forgotten is not pending: fewer than max_dest_rd_atomic are, and the oldest are answered first. */
+	/* The one that is forgotten was answered at least once: rc_read_is_full(). */
 	while (r->resource_count >= qp->config.max_dest_rd_atomic) {
 		if (resource(r, 0)->pending)
 			r->pending--;
@@ -86,8 +92,10 @@ void rc_read_repeat(struct rc_qp *qp, const struct wire_packet *head)
 			return;
 		if (e->pending && e->next <= at)
 			return; /* its turn comes anyway */
-		if (!e->pending)
+		if (!e->pending) {
 			r->pending++;
+			e->repeated = true;
+		}
 		e->pending = true;
 		e->start = e->next = at;
 		e->end = at + psns;
