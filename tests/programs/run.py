@@ -12,6 +12,7 @@ import argparse
 import fnmatch
 import json
 import os
+import signal
 import sys
 import time
 import traceback
@@ -56,6 +57,8 @@ def main():
     if not chosen:
         print(f'no row matches {options.only}', file=sys.stderr)
         return 2
+    # Asked to end, we end what we started first.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     world = World(os.path.abspath(options.build))
     terminal = sys.stdout.isatty() and not os.environ.get('NO_COLOR')
     results = []

@@ -54,18 +54,24 @@ class Process:
         self.output.flush()
         return os.pread(self.output.fileno(), 1 << 22, 0).decode(errors='replace')
 
+    def status(self):
+        """The exit status (negative: the signal), None while it runs. Leaves it unreaped: its number stays ours until end()."""
+        info = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        if info is None:
+            return None
+        return info.si_status if info.si_code == os.CLD_EXITED else -info.si_status
+
     def alive(self):
-        return self.popen.poll() is None
+        return self.status() is None
 
     def wait(self, seconds):
         """The exit status, None when it still runs after that time."""
-        fd = os.pidfd_open(self.pid) if self.alive() else -1
-        if fd >= 0:
-            try:
-                select.select([fd], [], [], max(0, seconds))
-            finally:
-                os.close(fd)
-        return self.popen.poll()
+        fd = os.pidfd_open(self.pid)
+        try:
+            select.select([fd], [], [], max(0, seconds))
+        finally:
+            os.close(fd)
+        return self.status()
 
     def signal(self, number):
         os.kill(self.pid, number)
@@ -80,13 +86,13 @@ class Process:
         return self.text()
 
     def end(self):
-        if self.alive():
-            # Its own session: its children (not daemons) go with it, and nobody else.
-            for number in (signal.SIGCONT, signal.SIGKILL):
-                try:
-                    os.killpg(self.pid, number)
-                except ProcessLookupError:
-                    pass
+        # Its own process group: its children (not daemons) go with it, also when it is dead itself, and nobody else: the
+        # number is ours until it is waited for.
+        for number in (signal.SIGCONT, signal.SIGKILL):
+            try:
+                os.killpg(self.pid, number)
+            except ProcessLookupError:
+                pass
         self.popen.wait()
         self.output.close()
 
