@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # What quickstart and check have in common: to be sourced by sh, from the top of the checkout.
 
-PACKAGES_BUILD="gcc libc6-dev meson ninja-build pkg-config python3 libisal-dev libnl-route-3-dev libjansson-dev libibverbs-dev librdmacm-dev"
+PACKAGES_BUILD="gcc libc6-dev meson ninja-build pkg-config python3 libisal-dev libnl-route-3-dev libjansson-dev libibverbs-dev librdmacm-dev libibumad-dev"
 PACKAGES_TRY="perftest ibverbs-utils"
 PACKAGES_CHECK="clang libcmocka-dev libclang-rt-dev llvm mandoc rdmacm-utils qperf tshark valgrind iproute2 procps binutils"
 
@@ -93,10 +93,11 @@ ordinary_user() {
 	if ! $as_user sh -c "test -x '$product/softverbs' && test -r '$product/lib/libibverbs.so.1' && test -x '$product/lib/softverbsd'" 2>/dev/null; then
 		product_copy=$(mktemp -d)
 		chmod 755 "$product_copy"
-		cp -RL build/softverbs "$product_copy/"
+		cp build/softverbs "$product_copy/"
 		mkdir "$product_copy/lib"
-		cp -P build/lib/*.so* build/lib/softverbsd "$product_copy/lib/"
-		rm -rf "$product_copy"/lib/*.p
+		for file in build/lib/*.so* build/lib/softverbsd; do
+			[ -d "$file" ] || cp -P "$file" "$product_copy/lib/"
+		done
 		chmod -R a+rX "$product_copy"
 		product=$product_copy
 	fi
