@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Completion channels, asynchronous events, completion queues under pressure, several threads on one object. */
+#include "harness.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static void set_nonblocking(int fd)
+{
+	need(fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) == 0);
+}
+
+/* --- channels --- */
+
+static void event_take(struct rc *rc, struct ibv_cq *expected)
+{
+	struct ibv_cq *cq;
+	void *context;
+
+	need_equal(ibv_get_cq_event(rc->channel, &cq, &context), 0);
+	need(cq == expected && context == rc);
+	ibv_ack_cq_events(cq, 1);
+}
+
+static void channel_events(void)
+{
+	struct rc a, b;
+	struct ibv_cq *cq;
+	void *context;
+
+	rc_pair(&a, &b, NULL, &(struct rc_options){ .channel = true });
+	need((fcntl(b.channel->fd, F_GETFD) & FD_CLOEXEC) != 0);
+	/* Unarmed: no event. */
+	for (uint64_t i = 0; i < 8; i++)
+		need_equal(rc_receive(&b, i, 0, 100), 0);
+	need_equal(rc_post(&a, 1, IBV_WR_SEND, IBV_SEND_SIGNALED, 0, 10, NULL, 0), 0);
+	cq_expect(b.recv_cq, 0, IBV_WC_SUCCESS, IBV_WC_RECV);
+	need(!fd_is_readable(b.channel->fd, 20));
+	set_nonblocking(b.channel->fd);
+	need_equal(ibv_get_cq_event(b.channel, &cq, &context), -1);
+	need_equal(errno, EAGAIN);
+	/* Armed for any: one event, then none. */
+	need_equal(ibv_req_notify_cq(b.recv_cq, 0), 0);
+	need_equal(ibv_req_notify_cq(b.recv_cq, 1), 0); /* does not weaken it */
+	need_equal(rc_post(&a, 2, IBV_WR_SEND, IBV_SEND_SIGNALED, 0, 10, NULL, 0), 0);
+	need_equal(rc_post(&a, 3, IBV_WR_SEND, IBV_SEND_SIGNALED, 0, 10, NULL, 0), 0);
+	need(fd_is_readable(b.channel->fd, 5000));
+	event_take(&b, b.recv_cq);
+	need(!fd_is_readable(b.channel->fd, 20));
+	cq_expect(b.recv_cq, 1, IBV_WC_SUCCESS, IBV_WC_RECV);
+	cq_expect(b.recv_cq, 2, IBV_WC_SUCCESS, IBV_WC_RECV);
+	/* Solicited alone: a plain SEND is silent, a solicited one is not. */
+	need_equal(ibv_req_notify_cq(b.recv_cq, 1), 0);
+	need_equal(rc_post(&a, 4, IBV_WR_SEND, IBV_SEND_SIGNALED, 0, 10, NULL, 0), 0);
+	cq_expect(b.recv_cq, 3, IBV_WC_SUCCESS, IBV_WC_RECV);
+	need(!fd_is_readable(b.channel->fd, 20));
+	need_equal(rc_post(&a, 5, IBV_WR_SEND, IBV_SEND_SIGNALED | IBV_SEND_SOLICITED, 0, 5000, NULL, 0), 0);
+	need(fd_is_readable(b.channel->fd, 5000)); /* too long for the receive: an error, which counts as well */
+	event_take(&b, b.recv_cq);
+	struct ibv_wc wc = cq_wait(b.recv_cq);
+	need_equal(wc.status, IBV_WC_LOC_LEN_ERR);
+	rc_pair_close(&a, &b);
+
+	rc_pair(&a, &b, NULL, &(struct rc_options){ .channel = true });
+	need_equal(rc_receive(&b, 1, 0, 100), 0);
+	need_equal(ibv_req_notify_cq(b.recv_cq, 1), 0);
+	need_equal(rc_post(&a, 5, IBV_WR_SEND_WITH_IMM, IBV_SEND_SOLICITED, 0, 100, NULL, 0), 0);
+	event_take(&b, b.recv_cq); /* blocks */
+	cq_expect(b.recv_cq, 1, IBV_WC_SUCCESS, IBV_WC_RECV);
+	rc_pair_close(&a, &b);
+}
+
+static struct rc waiting;
+static _Atomic bool destroyed;
+
+static void *destroyer(void *unused)
+{
+	need_equal(ibv_destroy_qp(waiting.qp), 0);
+	need_equal(ibv_destroy_cq(waiting.recv_cq), 0);
+	destroyed = true;
+	return NULL;
+}
+
+static void destroy_waits(void)
+{
+	struct rc a;
+	pthread_t thread;
+	struct ibv_cq *cq;
+	void *context;
+
+	rc_pair(&a, &waiting, NULL, &(struct rc_options){ .channel = true });
+	need_equal(rc_receive(&waiting, 1, 0, 100), 0);
+	need_equal(ibv_req_notify_cq(waiting.recv_cq, 0), 0);
+	need_equal(rc_post(&a, 5, IBV_WR_SEND, 0, 0, 100, NULL, 0), 0);
+	need_equal(ibv_get_cq_event(waiting.channel, &cq, &context), 0);
+	need_equal(pthread_create(&thread, NULL, destroyer, NULL), 0);
+	struct timespec moment = { 0, 50000000 };
+	nanosleep(&moment, NULL); /* nothing can tell us that it does not happen */
+	need(!destroyed);
+	ibv_ack_cq_events(cq, 1);
+	pthread_join(thread, NULL);
+	need(destroyed);
+}
+
+/* --- asynchronous events --- */
+
+static void async_events(void)
+{
+	struct rc a, b;
+	struct ibv_async_event event;
+
+	rc_open(&a, NULL);
+	rc_open(&b, NULL); /* a context of its own: events go to the one that owns the object */
+	set_nonblocking(b.context->async_fd);
+	need_equal(ibv_get_async_event(b.context, &event), -1);
+	need_equal(errno, EAGAIN);
+	const struct rc_address to_a = rc_address_of(&a), to_b = rc_address_of(&b);
+	need_equal(rc_to_init(&b), 0);
+	need_equal(rc_receive(&b, 1, 0, 100), 0);
+	need_equal(rc_to_rtr(&b, &to_a), 0);
+	rc_connect(&a, &to_b);
+	need_equal(rc_post(&a, 1, IBV_WR_SEND, IBV_SEND_SIGNALED, 0, 100, NULL, 0), 0);
+	cq_expect(a.send_cq, 1, IBV_WC_SUCCESS, IBV_WC_SEND);
+	need(fd_is_readable(b.context->async_fd, 2000));
+	need_equal(ibv_get_async_event(b.context, &event), 0);
+	need_equal(event.event_type, IBV_EVENT_COMM_EST);
+	need(event.element.qp == b.qp);
+	ibv_ack_async_event(&event);
+	need(!fd_is_readable(b.context->async_fd, 0));
+	need_equal(rc_to_rts(&b), 0);
+
+	/* SQ_DRAINED only when asked for. */
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_SQD, .en_sqd_async_notify = 1 };
+	need_equal(ibv_modify_qp(b.qp, &attr, IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY), 0);
+	need(fd_is_readable(b.context->async_fd, 2000));
+	need_equal(ibv_get_async_event(b.context, &event), 0);
+	need_equal(event.event_type, IBV_EVENT_SQ_DRAINED);
+	ibv_ack_async_event(&event);
+	/* Posts wait in SQD, and go on in RTS. */
+	need_equal(rc_receive(&a, 7, 0, 100), 0);
+	need_equal(rc_post(&b, 8, IBV_WR_SEND, IBV_SEND_SIGNALED, 0, 50, NULL, 0), 0);
+	cq_expect_none(b.send_cq, 10);
+	attr.qp_state = IBV_QPS_RTS;
+	need_equal(ibv_modify_qp(b.qp, &attr, IBV_QP_STATE), 0);
+	cq_expect(b.send_cq, 8, IBV_WC_SUCCESS, IBV_WC_SEND);
+	cq_expect(a.recv_cq, 7, IBV_WC_SUCCESS, IBV_WC_RECV);
+	need(!fd_is_readable(a.context->async_fd, 0));
+	rc_pair_close(&a, &b);
+}
+
+/* --- completion queues --- */
+
+static void overrun(void)
+{
+	struct rc a, b;
+	struct ibv_async_event event;
+	bool cq_err = false, qp_fatal = false;
+
+	rc_pair(&a, &b, &(struct rc_options){ .cqe = 4, .send_wr = 64 }, NULL);
+	const struct rc_address to_b = rc_address_of(&b);
+	for (int i = 0; i < a.send_cq->cqe + 1; i++)
+		need_equal(rc_post(&a, (uint64_t)i, IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED, 0, 10, &to_b, 0), 0);
+	while (!cq_err || !qp_fatal) {
+		need(fd_is_readable(a.context->async_fd, 5000));
+		need_equal(ibv_get_async_event(a.context, &event), 0);
+		if (event.event_type == IBV_EVENT_CQ_ERR && event.element.cq == a.send_cq)
+			cq_err = true;
+		else if (event.event_type == IBV_EVENT_QP_FATAL && event.element.qp == a.qp)
+			qp_fatal = true;
+		else
+			harness_fail(__FILE__, __LINE__, "%s", ibv_event_type_str(event.event_type));
+		ibv_ack_async_event(&event);
+	}
+	struct ibv_wc wc[8];
+	need_equal(ibv_poll_cq(a.send_cq, 8, wc), a.send_cq->cqe);
+	need(ibv_poll_cq(a.send_cq, 8, wc) < 0);
+	rc_pair_close(&a, &b);
+}
+
+static void resize(void)
+{
+	struct rc a, b;
+
+	rc_pair(&a, &b, &(struct rc_options){ .cqe = 16, .send_wr = 64 }, NULL);
+	const struct rc_address to_b = rc_address_of(&b);
+	for (uint64_t i = 0; i < 10; i++)
+		need_equal(rc_post(&a, i, IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED, 0, 10, &to_b, 0), 0);
+	cq_expect(a.send_cq, 0, IBV_WC_SUCCESS, IBV_WC_RDMA_WRITE);
+	/* All ten are there when the last is; polling one by one does not tell, so a second QP's worth of patience. */
+	struct timespec moment = { 0, 30000000 };
+	nanosleep(&moment, NULL);
+	need_equal(ibv_resize_cq(a.send_cq, 4), EINVAL);
+	need_equal(ibv_resize_cq(a.send_cq, 200), 0);
+	need(a.send_cq->cqe >= 200);
+	for (uint64_t i = 1; i < 10; i++)
+		cq_expect(a.send_cq, i, IBV_WC_SUCCESS, IBV_WC_RDMA_WRITE);
+	need_equal(ibv_resize_cq(a.send_cq, 2), 0);
+	rc_pair_close(&a, &b);
+}
+
+/* --- threads --- */
+
+enum { POSTERS = 2, POLLERS = 2, EACH = 3000 };
+static struct rc shared_a, shared_b;
+static struct rc_address shared_to_b;
+static _Atomic unsigned polled, received, seen[POSTERS];
+static _Atomic bool ready_to_end;
+
+static void *poster(void *argument)
+{
+	uint64_t who = (uintptr_t)argument;
+
+	for (uint64_t i = 0; i < EACH; i++) {
+		int err;
+
+		while ((err = rc_post(&shared_a, who << 32 | i, i % 2 ? IBV_WR_SEND : IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED, who * 4096, 700,
+				      i % 2 ? NULL : &shared_to_b, who * 4096)) == ENOMEM)
+			sched_yield();
+		need_equal(err, 0);
+	}
+	return NULL;
+}
+
+static void *poller(void *argument)
+{
+	struct ibv_wc wc[8];
+
+	while (polled < POSTERS * EACH) {
+		int n = ibv_poll_cq(shared_a.send_cq, 8, wc);
+
+		need(n >= 0);
+		for (int i = 0; i < n; i++) {
+			need_equal(wc[i].status, IBV_WC_SUCCESS);
+			seen[wc[i].wr_id >> 32]++;
+			polled++;
+		}
+	}
+	return NULL;
+}
+
+static void *receiver(void *argument)
+{
+	struct ibv_wc wc[8];
+
+	while (received < POSTERS * EACH / 2) {
+		int n = ibv_poll_cq(shared_b.recv_cq, 8, wc);
+
+		need(n >= 0);
+		for (int i = 0; i < n; i++) {
+			need_equal(wc[i].status, IBV_WC_SUCCESS);
+			received++;
+			need_equal(rc_receive(&shared_b, 1, 16384, 1024), 0);
+		}
+	}
+	return NULL;
+}
+
+static void threads(void)
+{
+	pthread_t thread[POSTERS + POLLERS + 2];
+	int count = 0;
+
+	rc_pair(&shared_a, &shared_b, NULL, NULL);
+	shared_to_b = rc_address_of(&shared_b);
+	for (int i = 0; i < 64; i++)
+		need_equal(rc_receive(&shared_b, 1, 16384, 1024), 0);
+	for (uintptr_t i = 0; i < POSTERS; i++)
+		need_equal(pthread_create(&thread[count++], NULL, poster, (void *)i), 0);
+	for (int i = 0; i < POLLERS; i++)
+		need_equal(pthread_create(&thread[count++], NULL, poller, NULL), 0);
+	for (int i = 0; i < 2; i++)
+		need_equal(pthread_create(&thread[count++], NULL, receiver, NULL), 0);
+	for (int i = 0; i < count; i++)
+		pthread_join(thread[i], NULL);
+	need_equal(polled, POSTERS * EACH);
+	need_equal(seen[0], EACH);
+	need_equal(seen[1], EACH);
+	cq_expect_none(shared_a.send_cq, 5);
+	rc_pair_close(&shared_a, &shared_b);
+}
+
+/* Objects come and go in one thread while another carries data. */
+static void *churn(void *argument)
+{
+	while (!ready_to_end) {
+		struct rc a, b;
+
+		rc_pair(&a, &b, &(struct rc_options){ .context = shared_a.context, .channel = true },
+			&(struct rc_options){ .context = shared_a.context });
+		need_equal(rc_receive(&b, 1, 0, 100), 0);
+		need_equal(ibv_req_notify_cq(a.send_cq, 0), 0);
+		need_equal(rc_post(&a, 2, IBV_WR_SEND, IBV_SEND_SIGNALED, 0, 100, NULL, 0), 0);
+		struct ibv_cq *cq;
+		void *context;
+		need_equal(ibv_get_cq_event(a.channel, &cq, &context), 0);
+		ibv_ack_cq_events(cq, 1);
+		rc_pair_close(&a, &b);
+	}
+	return NULL;
+}
+
+static void churning(void)
+{
+	pthread_t thread[2];
+
+	rc_pair(&shared_a, &shared_b, NULL, NULL);
+	shared_to_b = rc_address_of(&shared_b);
+	for (int i = 0; i < 2; i++)
+		need_equal(pthread_create(&thread[i], NULL, churn, NULL), 0);
+	for (uint64_t i = 0; i < 3000; i++) {
+		need_equal(rc_post(&shared_a, i, IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED, 0, 3000, &shared_to_b, 0), 0);
+		cq_expect(shared_a.send_cq, i, IBV_WC_SUCCESS, IBV_WC_RDMA_WRITE);
+	}
+	ready_to_end = true;
+	for (int i = 0; i < 2; i++)
+		pthread_join(thread[i], NULL);
+	rc_pair_close(&shared_a, &shared_b);
+}
+
+static const struct harness_case cases[] = {
+	{ "channel_events", "arming, solicited, blocking and not, descriptors readable exactly while events wait", channel_events },
+	{ "destroy_waits", "ibv_destroy_cq waits for acknowledgements", destroy_waits },
+	{ "async_events", "COMM_EST and SQ_DRAINED, to the context that owns the object", async_events },
+	{ "overrun", "one completion too many: CQ_ERR, QP_FATAL", overrun },
+	{ "resize", "entries survive a resize, and it refuses to lose them", resize },
+	{ "threads", "two threads post to a QP, two poll its CQ, two serve the other side", threads },
+	{ "churning", "objects come and go while others carry data", churning },
+};
+
+int main(int argc, char **argv)
+{
+	return harness_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
+}
