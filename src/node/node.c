@@ -198,7 +198,7 @@ bool node_poll(struct node *node)
 		yield_after_empty_poll();
 		return true;
 	}
-	unsigned done = node_progress(node, 0);
+	unsigned done = node_progress(node, node->udp_flows > 0 ? NODE_LOOK_UDP : 0);
 	node_release(node);
 	if (done == 0)
 		yield_after_empty_poll();

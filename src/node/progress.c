@@ -259,7 +259,7 @@ unsigned node_progress(struct node *node, unsigned looks)
 {
 	node->now = base_clock_now();
 	take_kicks(node);
-	unsigned done = link_receive(node->link, (looks & NODE_LOOK_UDP) != 0 || node->udp_flows > 0, (looks & NODE_LOOK_RINGS) != 0,
+	unsigned done = link_receive(node->link, (looks & NODE_LOOK_UDP) != 0, (looks & NODE_LOOK_RINGS) != 0,
 				     NODE_RECEIVE_BUDGET, arrived, node);
 
 	if (done > 0)

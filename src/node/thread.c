@@ -165,8 +165,11 @@ static void *thread_main(void *argument)
 		node_lock_take(&node->lock);
 		unsigned done = node_progress(node, k.mode == NODE_THREAD_LOOK_IN ? NODE_LOOK_ALL : woken);
 		choose_mode(node, &k, done, woken != 0);
-		/* Keep at it while there is work, but let pollers and modifiers in between rounds. */
-		bool stay = done > 0 || node_has_work(node) || node->now < k.bulk_until;
+		/*
+		 * Keep at it while there is work, but let pollers and modifiers in between rounds. Before sleeping the rings are scanned
+		 * again, and the socket wakes us as long as there is something in it: no need for another round just to see.
+		 */
+		bool stay = done >= NODE_RECEIVE_BUDGET || node_has_work(node) || node->now < k.bulk_until;
 		uint64_t until = node_timers_next(&node->timers);
 		int epoll = node->epoll_armed;
 
