@@ -228,7 +228,13 @@ def _(w, tool, link):
     perftest(w, [tool, '-d', 'sv_lo', '-n', QUICK_N[tool]], link)
 
 
-@rows_for('%s -a %s', [(tool, link) for tool in BW + LAT for link in LINKS])
+@rows_for('%s from 2 B to 8 MiB, %s', [(tool, link) for tool in LAT for link in LINKS])
+def _(w, tool, link):
+    for size in ('2', '4096', str(8 << 20)):  # -a is among the full rows: the programs take half a second per size for themselves
+        perftest(w, [tool, '-d', 'sv_lo', '-s', size, '-n', '50'], link)
+
+
+@rows_for('%s -a %s', [('ib_write_bw', 'shm'), ('ib_send_bw', 'wire')])  # five seconds for the programs' own sake
 def _(w, tool, link):
     perftest(w, [tool, '-d', 'sv_lo', '-a', '-n', '50' if link == 'shm' else '20'], link, sizes=23)
 
