@@ -55,6 +55,7 @@ struct node {
 	struct node_flow **table; /* by QPN index */
 	uint32_t flows, next_index;
 	uint32_t udp_flows;       /* flows whose path is UDP: poll the socket only then */
+	bool receive_more;        /* the last round ended with its budget: the link may hold more */
 	struct node_queue ready, touched, waiting;
 	struct node_timers timers;
 	uint64_t now; /* of this round */

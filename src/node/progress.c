@@ -259,9 +259,11 @@ unsigned node_progress(struct node *node, unsigned looks)
 {
 	node->now = base_clock_now();
 	take_kicks(node);
-	unsigned done = link_receive(node->link, (looks & NODE_LOOK_UDP) != 0, (looks & NODE_LOOK_RINGS) != 0,
+	/* What the link took off its socket beyond the budget, no epoll tells of again. */
+	unsigned done = link_receive(node->link, (looks & NODE_LOOK_UDP) != 0 || node->receive_more, (looks & NODE_LOOK_RINGS) != 0,
 				     NODE_RECEIVE_BUDGET, arrived, node);
 
+	node->receive_more = done >= NODE_RECEIVE_BUDGET;
 	if (done > 0)
 		for (struct node_flow *flow = node->touched.first; flow != NULL; flow = flow->touched_next)
 			if (flow->ops->wants_room(flow, node->now))
@@ -281,7 +283,8 @@ unsigned node_progress(struct node *node, unsigned looks)
 
 bool node_has_work(const struct node *node)
 {
-	return node->ready.first != NULL || atomic_load(&node->kicked) != NULL || node_timers_next(&node->timers) <= node->now;
+	return node->ready.first != NULL || node->receive_more || atomic_load(&node->kicked) != NULL ||
+	       node_timers_next(&node->timers) <= node->now;
 }
 
 void node_release(struct node *node)
