@@ -21,6 +21,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#if defined(__SANITIZE_ADDRESS__)
+#define HAS_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define HAS_ASAN 1
+#endif
+#endif
+#ifndef HAS_ASAN
+#define HAS_ASAN 0
+#endif
+
 /* --- helpers --- */
 
 /* Calls `each` with every thread id of this process but the caller's. */
@@ -134,16 +145,30 @@ static void target(struct peer *peer)
 
 /* --- signals --- */
 
+static unsigned own_threads; /* a sanitizer may have one, too */
+
 static void check_mask(pid_t tid)
 {
-	unsigned long long blocked = status_mask(getpid(), tid, "SigBlk:");
+	char path[64], name[32] = "";
+	/* KILL and STOP cannot be blocked, 32 and 33 are libc's own. */
+	const unsigned long long open = 1ull << (SIGSEGV - 1) | 1ull << (SIGBUS - 1) | 1ull << (SIGKILL - 1) | 1ull << (SIGSTOP - 1);
+	const unsigned long long libc = 1ull << 31 | 1ull << 32;
 
-	for (int s = 1; s <= 64; s++) {
-		/* KILL and STOP cannot be blocked, 32 and 33 are libc's own. */
-		bool open_here = s == SIGSEGV || s == SIGBUS || s == SIGKILL || s == SIGSTOP || s == 32 || s == 33;
+	snprintf(path, sizeof(path), "/proc/self/task/%d/comm", tid);
+	FILE *file = fopen(path, "re");
+	need(file != NULL && fgets(name, sizeof(name), file) != NULL);
+	fclose(file);
+	if (strcmp(name, "softverbs\n") != 0)
+		return;
+	own_threads++;
+	/* A thread that is being born blocks everything for a moment. */
+	for (uint64_t end = harness_now_ms() + 2000;;) {
+		unsigned long long blocked = status_mask(getpid(), tid, "SigBlk:") | libc;
 
-		if (((blocked >> (s - 1) & 1) == 0) != open_here && s != 32 && s != 33)
-			harness_fail(__FILE__, __LINE__, "signal %d is %s in thread %d", s, open_here ? "blocked" : "open", tid);
+		if (blocked == ~open)
+			return;
+		if (harness_now_ms() > end)
+			harness_fail(__FILE__, __LINE__, "thread %d blocks %#llx and not %#llx", tid, blocked, ~open);
 	}
 }
 
@@ -164,6 +189,7 @@ static void signal_mask(void)
 
 	rc_pair(&a, &b, NULL, NULL);
 	need(other_threads(check_mask) >= 1);
+	need_equal(own_threads, 1);
 	rc_pair_close(&a, &b);
 }
 
@@ -293,6 +319,8 @@ static void cancellation(void)
 {
 	static void *(*const victims[])(void *) = { cancelled_poll, cancelled_post, cancelled_event, cancelled_async, cancelled_control };
 
+	if (HAS_ASAN)
+		harness_skip("AddressSanitizer does not follow the unwinding of a cancelled thread");
 	rc_pair(&cancel_a, &cancel_b, &(struct rc_options){ .channel = true, .cqe = 4096 }, NULL);
 	cancel_remote = rc_address_of(&cancel_b);
 	for (unsigned v = 0; v < sizeof(victims) / sizeof(victims[0]); v++)

@@ -106,6 +106,12 @@ static void destroy_waits(void)
 	ibv_ack_cq_events(cq, 1);
 	pthread_join(thread, NULL);
 	need(destroyed);
+	need_equal(ibv_destroy_cq(waiting.send_cq), 0);
+	need_equal(ibv_destroy_comp_channel(waiting.channel), 0);
+	need_equal(ibv_dereg_mr(waiting.mr), 0);
+	need_equal(ibv_dealloc_pd(waiting.pd), 0);
+	free(waiting.buf);
+	rc_close(&a);
 }
 
 /* --- asynchronous events --- */
