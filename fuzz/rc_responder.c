@@ -109,9 +109,9 @@ static void check(const struct state *s)
 {
 	const struct rc_responder *r = &s->qp.resp;
 
-	assert(s->host.recvs_taken == s->completed + r->completion_count + r->has_recv);
-	assert(r->completion_count <= RC_RECV_COMPLETIONS);
-	assert(rc_state_get(&s->qp) != RC_ERROR || !r->has_recv);
+	assert(s->host.recvs_taken == s->completed + s->qp.intake.count + s->qp.intake.held);
+	assert(s->qp.intake.count <= INTAKE_COMPLETIONS);
+	assert(rc_state_get(&s->qp) != RC_ERROR || !s->qp.intake.held);
 	assert(r->expected <= 0xffffff && r->msn <= 0xffffff);
 	assert(rc_deadline(&s->qp) == UINT64_MAX || rc_state_get(&s->qp) == RC_RTS);
 }
@@ -170,7 +170,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		rc_to_error(&s.qp);
 	check(&s);
 	completions(&s, UINT32_MAX);
-	assert(s.host.recvs_taken == s.completed + s.qp.resp.has_recv);
+	assert(s.host.recvs_taken == s.completed + s.qp.intake.held);
 	sim_host_fini(&s.host);
 	return 0;
 }

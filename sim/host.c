@@ -169,6 +169,28 @@ static int host_remote_atomic(void *h, uint32_t qpn, uint32_t rkey, uint64_t va,
 	return BASE_OK;
 }
 
+static int host_local_invalidate(void *h, uint32_t rkey)
+{
+	struct sim_host *host = h;
+
+	for (uint32_t i = 0; i < host->num_regions; i++) {
+		struct sim_region *r = &host->regions[i];
+
+		if (r->key != rkey || r->revoked)
+			continue;
+		if (!r->invalidatable)
+			return BASE_ERR_PERM;
+		r->revoked = true;
+		return BASE_OK;
+	}
+	return BASE_ERR_KEY;
+}
+
+static int host_remote_invalidate(void *h, uint32_t qpn, uint32_t rkey)
+{
+	return host_local_invalidate(h, rkey);
+}
+
 const struct transport_memory_ops sim_host_memory_ops = {
 	.local_check = host_local_check,
 	.gather = host_gather,
@@ -177,6 +199,8 @@ const struct transport_memory_ops sim_host_memory_ops = {
 	.remote_write = host_remote_write,
 	.remote_read = host_remote_read,
 	.remote_atomic = host_remote_atomic,
+	.remote_invalidate = host_remote_invalidate,
+	.local_invalidate = host_local_invalidate,
 };
 
 bool sim_host_post_send(struct sim_host *host, const struct transport_wqe *wqe, const void *tail, uint32_t tail_bytes)

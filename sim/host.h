@@ -22,6 +22,7 @@ struct sim_region {
 	uint64_t length;
 	uint8_t *bytes;
 	bool revoked;
+	bool invalidatable;
 };
 
 struct sim_recv {

@@ -18,6 +18,7 @@
 #include "wire/opcode.h"
 #include "wire/psn.h"
 
+enum { ALL = TRANSPORT_REMOTE_WRITE | TRANSPORT_REMOTE_READ | TRANSPORT_REMOTE_ATOMIC };
 enum { MTU = 256, FIRST_PSN = 0xfffffd, KEY_RECV = 1, KEY_WRITE = 2, KEY_BAD = 3, VA = 0x4000, SPACE = 16384 };
 
 struct bench {
@@ -26,18 +27,19 @@ struct bench {
 };
 
 static uint8_t payload[SPACE];
-static uint8_t ring[64];
+static uint8_t ring[SPACE + 64];
 
-static void bench_open(struct bench *b, uint32_t access)
+static void bench_open(struct bench *b, uint32_t access, uint8_t slots)
 {
-	struct rc_config config = { .qpn = 7, .dest_qpn = 8, .mtu = MTU, .rq_psn = FIRST_PSN, .access = access, .min_rnr_timer = 5,
+	struct rc_config config = { .qpn = 7, .dest_qpn = 8, .mtu = MTU, .rq_psn = FIRST_PSN, .access = access, .min_rnr_timer = 5, .max_dest_rd_atomic = slots,
 				    .pkey = 0xffff };
 	struct sim_region *r;
 
 	sim_host_init(&b->host, 2, 64);
 	r = sim_host_region(&b->host, VA, SPACE, TRANSPORT_LOCAL_WRITE, KEY_RECV);
 	memset(r->bytes, 0, SPACE);
-	r = sim_host_region(&b->host, VA, SPACE, TRANSPORT_LOCAL_WRITE | TRANSPORT_REMOTE_WRITE, KEY_WRITE);
+	r = sim_host_region(&b->host, VA, SPACE, TRANSPORT_LOCAL_WRITE | ALL, KEY_WRITE);
+	r->invalidatable = true;
 	memset(r->bytes, 0, SPACE);
 	rc_init(&b->qp, (struct transport_memory){ &sim_host_memory_ops, &b->host }, &b->host.sq, &sim_host_recv_ops, &b->host);
 	rc_to_init(&b->qp);
@@ -64,12 +66,14 @@ static struct transport_run packet(uint8_t opcode, uint32_t psn, uint32_t len)
 	run.head.payload_len = len;
 	run.head.reth.rkey = KEY_WRITE;
 	run.head.reth.va = VA;
+	run.head.atomic = (struct wire_atomiceth){ .va = VA, .rkey = KEY_WRITE };
+	run.head.inv_rkey = KEY_WRITE;
 	return run;
 }
 
 static bool answer(struct bench *b, uint8_t *syndrome, uint32_t *psn)
 {
-	struct transport_room room = { .buf = ring, .bytes = sizeof(ring), .packets = 1 };
+	struct transport_room room = { .buf = ring, .bytes = sizeof(ring), .packets = 64 };
 	struct transport_run run;
 	size_t used;
 
@@ -84,6 +88,8 @@ static bool answer(struct bench *b, uint8_t *syndrome, uint32_t *psn)
 
 enum context { BETWEEN, IN_SEND, IN_WRITE, CONTEXTS };
 enum receives { NONE_POSTED, TOO_SHORT, FITTING, BAD_LKEY, RECEIVES };
+/* For READ and atomics: none permitted, one free, one taken by a READ of 4 bytes that waits for its response, or that has left. */
+enum slots { NO_SLOT, FREE_SLOT, FULL_SLOT, ANSWERED_SLOT, SLOTS };
 
 struct situation {
 	int ahead; /* -1, 0, 1 */
@@ -95,7 +101,8 @@ struct situation {
 	uint32_t len;
 	uint32_t total; /* RETH or what is left of the WRITE under way */
 	uint32_t rkey;
-	bool ack_req;
+	bool ack_req, odd_va;
+	enum slots slots;
 };
 
 struct outcome {
@@ -110,7 +117,8 @@ struct outcome {
 static struct outcome law(const struct situation *s)
 {
 	const struct wire_opcode *op = wire_opcode_find(s->opcode);
-	uint32_t before = s->context == BETWEEN ? 0 : 1; /* packets that made the context */
+	bool remembered = s->slots >= FULL_SLOT;
+	uint32_t before = (s->context != BETWEEN) + remembered; /* packets that made the context */
 	uint32_t expected = wire_psn_add(FIRST_PSN, before + 1 /* a WRITE_ONLY in front of all */);
 	bool send = op->role & WIRE_ROLE_SEND, write = op->role & WIRE_ROLE_WRITE;
 	bool starts = op->role & WIRE_ROLE_STARTS, ends = op->role & WIRE_ROLE_ENDS;
@@ -119,7 +127,8 @@ static struct outcome law(const struct situation *s)
 	uint32_t offset = starts ? 0 : MTU;
 	uint32_t room = s->receives == TOO_SHORT ? MTU + 10 : SPACE;
 	struct outcome o = { .verdict = RC_TOOK, .syndrome = -1, .psn = expected, .expected = expected, .recv_status = -1 };
-	bool wrong_place, forbidden, no_receive, wrong_size, too_long, bad_key, bad_list;
+	bool read = op->role & WIRE_ROLE_READ, atomic = op->role & WIRE_ROLE_ATOMIC, inv = op->has & WIRE_HAS_IETH;
+	bool wrong_place, forbidden, no_receive, no_slot, wrong_size, too_long, bad_key, bad_list;
 
 	if (s->ahead > 0) {
 		o.verdict = RC_OUT_OF_ORDER;
@@ -130,24 +139,40 @@ static struct outcome law(const struct situation *s)
 	}
 	if (s->ahead < 0) {
 		o.verdict = RC_DUPLICATE;
-		if (!send && !write)
-			return o; /* not remembered: silence */
+		if (!send && !write) {
+			/* Only the very READ that is remembered, or its tail, is answered again. */
+			if (read && s->slots == ANSWERED_SLOT && s->context == BETWEEN && s->rkey == KEY_WRITE && s->total <= 4) {
+				o.syndrome = 0x1f;
+				o.psn = wire_psn_add(expected, 0xffffff);
+			}
+			return o;
+		}
 		o.syndrome = 0x1f;
 		o.psn = wire_psn_add(expected, 0xffffff);
 		return o;
 	}
 	wrong_place = starts ? s->context != BETWEEN : (send && s->context != IN_SEND) || (write && s->context != IN_WRITE);
-	forbidden = (!send && !write) || (op->has & WIRE_HAS_IETH) || (write && !s->access);
+	forbidden = (!send && !write && !read && !atomic) || (write && !(s->access & TRANSPORT_REMOTE_WRITE)) ||
+		    (read && !(s->access & TRANSPORT_REMOTE_READ)) || (atomic && !(s->access & TRANSPORT_REMOTE_ATOMIC));
+	no_slot = (read || atomic) && (s->slots == NO_SLOT || s->slots == FULL_SLOT);
 	no_receive = consumes && s->receives == NONE_POSTED;
+	if (read || atomic)
+		wrong_place = s->context != BETWEEN;
 	wrong_size = ends ? s->len > MTU || (!starts && s->len == 0) : s->len != MTU;
 	if (write && ends && offset + s->len != s->total)
 		wrong_size = true;
 	if (write && !ends && offset + s->len >= s->total)
 		wrong_size = true;
-	if (write && s->total > 0x80000000u)
+	if ((write || read) && s->total > 0x80000000u)
+		wrong_size = true;
+	if ((read || atomic) && s->len)
+		wrong_size = true;
+	if (atomic && s->odd_va)
 		wrong_size = true;
 	too_long = send && offset + s->len > room;
-	bad_key = write && starts && s->total && (s->rkey != KEY_WRITE || s->total > SPACE);
+	bad_key = (write || read) && starts && s->total && (s->rkey != KEY_WRITE || s->total > SPACE);
+	if (atomic && s->rkey != KEY_WRITE)
+		bad_key = true;
 	bad_list = send && s->receives == BAD_LKEY && s->len;
 	if (consumes && !wrong_place && !forbidden)
 		has_recv = true;
@@ -157,7 +182,7 @@ static struct outcome law(const struct situation *s)
 		o.syndrome = 0x25;
 		return o;
 	}
-	if (wrong_place || forbidden || wrong_size || too_long) {
+	if (wrong_place || forbidden || no_slot || wrong_size || too_long) {
 		o.syndrome = 0x61;
 		o.event = RC_EVENT_REQ_ERR;
 		o.recv_status = !wrong_place && !forbidden && !wrong_size ? TRANSPORT_LOC_LEN_ERR : TRANSPORT_REM_INV_REQ_ERR;
@@ -169,8 +194,15 @@ static struct outcome law(const struct situation *s)
 		o.syndrome = 0x63;
 		o.recv_status = TRANSPORT_LOC_PROT_ERR;
 	} else {
-		o.expected = wire_psn_add(expected, 1);
-		if (s->ack_req)
+		o.expected = wire_psn_add(expected, read && s->total > MTU ? (s->total + MTU - 1) / MTU : 1);
+		if (inv && s->rkey != KEY_WRITE) {
+			/* Class J: accepted and acknowledged, and the end all the same. */
+			o.syndrome = 0x1f;
+			o.recv_status = TRANSPORT_REM_INV_REQ_ERR;
+			o.event = RC_EVENT_ENTERED_ERROR;
+			return o;
+		}
+		if (s->ack_req || read || atomic)
 			o.syndrome = 0x1f;
 		if (ends && (consumes || s->context == IN_SEND))
 			o.recv_status = TRANSPORT_SUCCESS;
@@ -192,10 +224,17 @@ static struct outcome happens(const struct situation *s)
 	uint32_t psn = FIRST_PSN;
 	uint8_t syndrome;
 
-	bench_open(&b, TRANSPORT_REMOTE_WRITE);
+	bench_open(&b, ALL, s->slots == NO_SLOT ? 0 : 1);
 	run = packet(WIRE_RC_RDMA_WRITE_ONLY, psn++, 0);
 	run.head.reth.length = 0;
 	rc_receive(&b.qp, 1, &run);
+	if (s->slots >= FULL_SLOT) {
+		run = packet(WIRE_RC_RDMA_READ_REQUEST, psn++, 0);
+		run.head.reth.length = 4;
+		rc_receive(&b.qp, 1, &run);
+		if (s->slots == ANSWERED_SLOT && !answer(&b, &syndrome, &o.psn))
+			o.syndrome = 2000;
+	}
 	if (s->context == IN_SEND || s->receives != NONE_POSTED)
 		post(&b, s->receives == TOO_SHORT ? MTU + 10 : SPACE, KEY_RECV);
 	if (s->context != BETWEEN) {
@@ -203,7 +242,7 @@ static struct outcome happens(const struct situation *s)
 		run.head.reth.length = s->context == IN_WRITE && s->total > MTU && s->total <= SPACE ? s->total : 2 * MTU;
 		rc_receive(&b.qp, 1, &run);
 	}
-	if (s->context == IN_SEND && s->receives == NONE_POSTED && b.qp.resp.recv.sge)
+	if (s->context == IN_SEND && s->receives == NONE_POSTED && b.qp.intake.recv.sge)
 		b.host.recvs_taken = b.host.recvs_posted;
 	if (s->receives == BAD_LKEY)
 		b.host.recvs[0].sge[0].lkey = KEY_BAD;
@@ -211,16 +250,23 @@ static struct outcome happens(const struct situation *s)
 	if (s->reported) {
 		run = packet(WIRE_RC_SEND_ONLY, psn + 5, 0);
 		rc_receive(&b.qp, 1, &run);
+		if (s->slots == FULL_SLOT)
+			b.qp.resp.pending = 0; /* what is owed behind the response alone */
 		answer(&b, &syndrome, &o.psn);
+		if (s->slots == FULL_SLOT)
+			b.qp.resp.pending = 1;
 	}
 	rc_events_take(&b.qp);
 
 	run = packet(s->opcode, psn + (uint32_t)s->ahead, s->len);
 	run.head.reth.length = s->total;
-	run.head.reth.rkey = s->rkey;
+	run.head.reth.rkey = run.head.atomic.rkey = run.head.inv_rkey = s->rkey;
+	run.head.atomic.va += s->odd_va ? 4 : 0;
 	run.head.bth.ack_req = s->ack_req;
 	o.verdict = rc_receive(&b.qp, 1, &run);
 	o.psn = b.qp.resp.expected;
+	if (s->slots == FULL_SLOT && !answer(&b, &syndrome, &o.psn))
+		o.syndrome = 3000; /* the response that was there before */
 	if (answer(&b, &syndrome, &o.psn))
 		o.syndrome = syndrome;
 	if (answer(&b, &syndrome, &o.psn))
@@ -241,7 +287,7 @@ static bool check_ladder(void)
 	uint64_t combinations = 0;
 	uint32_t answers[RC_VERDICTS] = { 0 };
 
-	for (uint64_t n = 0; n < 3ull * 2 * CONTEXTS * RECEIVES * 2 * 32 * 5 * 6 * 2 * 2; n++) {
+	for (uint64_t n = 0; n < 3ull * 2 * CONTEXTS * RECEIVES * 3 * 32 * 5 * 6 * 2 * 2 * 2 * SLOTS; n++) {
 		uint64_t i = n;
 		struct situation s;
 		struct outcome want, got;
@@ -251,7 +297,7 @@ static bool check_ladder(void)
 		s.reported = i % 2, i /= 2;
 		s.context = (enum context)(i % CONTEXTS), i /= CONTEXTS;
 		s.receives = (enum receives)(i % RECEIVES), i /= RECEIVES;
-		s.access = i % 2 ? TRANSPORT_REMOTE_WRITE : 0, i /= 2;
+		s.access = (uint32_t[]){ 0, TRANSPORT_REMOTE_WRITE, ALL }[i % 3], i /= 3;
 		s.opcode = (uint8_t)(i % 32), i /= 32;
 		s.len = lens[i % 5], i /= 5;
 		op = wire_opcode_find(s.opcode);
@@ -260,24 +306,32 @@ static bool check_ladder(void)
 		/* RETH length: too short by one, right, too long by one, long, longer than the region, longer than a message may be. */
 		s.total = (uint32_t[]){ s.len - 1, s.len, s.len + 1, s.len + 3 * MTU, SPACE + 1, 0x80000001u }[i % 6], i /= 6;
 		if (!(op->role & WIRE_ROLE_STARTS) || !(op->role & WIRE_ROLE_WRITE)) {
-			if (s.total > SPACE || s.total + 1 == 0)
+			if ((op->role & WIRE_ROLE_READ) == 0 && (s.total > SPACE || s.total + 1 == 0))
 				continue;
-			s.total = s.context == IN_WRITE ? s.total + MTU : 2 * MTU;
-			if (s.total <= MTU)
+			if (!(op->role & WIRE_ROLE_READ))
+				s.total = s.context == IN_WRITE ? s.total + MTU : 2 * MTU;
+			if (!(op->role & WIRE_ROLE_READ) && s.total <= MTU)
 				s.total = 2 * MTU;
 		}
 		s.rkey = i % 2 ? KEY_WRITE : KEY_BAD, i /= 2;
-		s.ack_req = i % 2;
+		s.ack_req = i % 2, i /= 2;
+		s.odd_va = i % 2, i /= 2;
+		s.slots = (enum slots)i;
+		/* Nobody else asks for these. */
+		if (s.odd_va && !(op->role & WIRE_ROLE_ATOMIC))
+			continue;
+		if (s.slots != FREE_SLOT && !(op->role & (WIRE_ROLE_READ | WIRE_ROLE_ATOMIC)))
+			continue;
 		want = law(&s);
 		got = happens(&s);
 		combinations++;
 		answers[got.verdict]++;
 		if (want.verdict != got.verdict || want.syndrome != got.syndrome || want.expected != got.expected ||
 		    want.recv_status != got.recv_status || want.event != got.event || (want.syndrome >= 0 && want.psn != got.psn)) {
-			fprintf(stderr, "%s %+d%s context %d receives %d access %u len %u total %u rkey %u:\n"
+			fprintf(stderr, "%s %+d%s context %d receives %d access %u len %u total %u rkey %u slots %d:\n"
 				"  want %s, syndrome %x psn %06x expected %06x recv %d event %x\n"
 				"  got  %s, syndrome %x psn %06x expected %06x recv %d event %x\n", op->name, s.ahead,
-				s.reported ? " reported" : "", s.context, s.receives, s.access, s.len, s.total, s.rkey,
+				s.reported ? " reported" : "", s.context, s.receives, s.access, s.len, s.total, s.rkey, s.slots,
 				rc_verdict_text(want.verdict), (unsigned)want.syndrome, want.psn, want.expected, want.recv_status, want.event,
 				rc_verdict_text(got.verdict), (unsigned)got.syndrome, got.psn, got.expected, got.recv_status, got.event);
 			return false;
@@ -349,7 +403,7 @@ static struct transport_run random_run(struct base_random *r, const struct bench
 		}
 	}
 	if (base_random_below(r, 100) == 0)
-		run.head.reth.rkey = KEY_BAD;
+		run.head.reth.rkey = run.head.inv_rkey = KEY_BAD;
 	return run;
 }
 
@@ -366,6 +420,7 @@ static struct transport_run nth(const struct transport_run *run, uint32_t i)
 	one.head.bth.solicited = last && run->head.bth.solicited;
 	one.head.imm = run->head.imm;
 	one.head.reth = run->head.reth;
+	one.head.inv_rkey = run->head.inv_rkey;
 	return one;
 }
 
@@ -376,7 +431,7 @@ static bool same_state(struct bench *a, struct bench *b, const char **what)
 	int na, nb;
 
 #define SAME(field) if (x->field != y->field) { *what = #field; return false; }
-	SAME(expected) SAME(msn) SAME(kind) SAME(gap_reported) SAME(owed) SAME(has_recv)
+	SAME(expected) SAME(msn) SAME(kind) SAME(gap_reported) SAME(owed)
 	if (x->kind)
 		SAME(done)
 	if (x->owed > RC_OWED_NAK_SEQUENCE)
@@ -385,6 +440,8 @@ static bool same_state(struct bench *a, struct bench *b, const char **what)
 		SAME(owed_syndrome)
 #undef SAME
 	*what = "state";
+	if (a->qp.intake.held != b->qp.intake.held)
+		return false;
 	if (a->qp.state != b->qp.state || rc_events_take(&a->qp) != rc_events_take(&b->qp))
 		return false;
 	*what = "receives taken";
@@ -416,8 +473,8 @@ static bool check_runs(uint64_t seed, uint64_t rounds)
 		struct bench a, b;
 		const char *what = "";
 
-		bench_open(&a, base_random_below(&r, 10) ? TRANSPORT_REMOTE_WRITE : 0);
-		bench_open(&b, a.qp.config.access);
+		bench_open(&a, base_random_below(&r, 10) ? TRANSPORT_REMOTE_WRITE : 0, 0);
+		bench_open(&b, a.qp.config.access, 0);
 		for (int i = 0; i < 40 && a.qp.state != RC_ERROR; i++) {
 			struct transport_run run = random_run(&r, &a);
 			enum rc_verdict v = RC_TOOK;

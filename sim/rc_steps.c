@@ -211,17 +211,17 @@ static void completions_left_lying_become_rnr(void **state)
 	struct transport_completion c;
 	struct transport_sge sge = { .addr = 0x1000, .length = 16, .lkey = KEY };
 
-	for (int i = 0; i < RC_RECV_COMPLETIONS + 2; i++)
+	for (int i = 0; i < INTAKE_COMPLETIONS + 2; i++)
 		sim_host_post_recv(&o->host, (uint64_t)i, &sge, 1);
-	for (uint32_t i = 0; i < RC_RECV_COMPLETIONS; i++)
+	for (uint32_t i = 0; i < INTAKE_COMPLETIONS; i++)
 		assert_int_equal(request(o, WIRE_RC_SEND_ONLY, 200 + i, 4, false), RC_TOOK);
-	assert_int_equal(request(o, WIRE_RC_SEND_ONLY, 200 + RC_RECV_COMPLETIONS, 4, false), RC_RNR);
-	for (uint64_t i = 0; i < RC_RECV_COMPLETIONS; i++) {
+	assert_int_equal(request(o, WIRE_RC_SEND_ONLY, 200 + INTAKE_COMPLETIONS, 4, false), RC_RNR);
+	for (uint64_t i = 0; i < INTAKE_COMPLETIONS; i++) {
 		assert_int_equal(rc_recv_completion_next(&o->qp, &c), 1);
 		assert_int_equal(c.wr_id, i);
 	}
 	assert_int_equal(rc_recv_completion_next(&o->qp, &c), 0);
-	assert_int_equal(request(o, WIRE_RC_SEND_ONLY, 200 + RC_RECV_COMPLETIONS, 4, false), RC_TOOK);
+	assert_int_equal(request(o, WIRE_RC_SEND_ONLY, 200 + INTAKE_COMPLETIONS, 4, false), RC_TOOK);
 	close_qp(o);
 }
 

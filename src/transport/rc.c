@@ -9,8 +9,9 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "transport/message.h"
 #include "transport/rc_read.h"
-#include "transport/rc_run.h"
+#include "transport/sq.h"
 #include "wire/opcode.h"
 
 void rc_init(struct rc_qp *qp, struct transport_memory memory, struct transport_sq *sq, const struct transport_recv_ops *recv,
@@ -20,8 +21,7 @@ void rc_init(struct rc_qp *qp, struct transport_memory memory, struct transport_
 	qp->state = RC_RESET;
 	qp->memory = memory;
 	qp->sq = sq;
-	qp->recv_ops = recv;
-	qp->recv_host = recv_host;
+	intake_init(&qp->intake, recv, recv_host);
 }
 
 void rc_to_init(struct rc_qp *qp)
@@ -90,7 +90,14 @@ void rc_enter_error(struct rc_qp *qp)
 	qp->req.stopped = false;
 	qp->req.probe_owed = false;
 	qp->req.timer_runs = false;
-	rc_responder_end_recv(qp, TRANSPORT_WR_FLUSH_ERR);
+	intake_end(&qp->intake, TRANSPORT_WR_FLUSH_ERR, qp->config.dest_qpn);
+}
+
+void rc_head(const struct rc_qp *qp, uint32_t psn, struct transport_run *out)
+{
+	struct message_path path = { .mtu = qp->config.mtu, .dest_qpn = qp->config.dest_qpn, .pkey = qp->config.pkey };
+
+	message_head(&path, psn, out);
 }
 
 void rc_to_error(struct rc_qp *qp)
@@ -101,10 +108,8 @@ void rc_to_error(struct rc_qp *qp)
 
 void rc_reset(struct rc_qp *qp)
 {
-	uint32_t posted = atomic_load_explicit(&qp->sq->posted, memory_order_acquire);
-
-	qp->sq->next = qp->sq->done = qp->sq->reaped = posted;
-	rc_init(qp, qp->memory, qp->sq, qp->recv_ops, qp->recv_host);
+	transport_sq_forget(qp->sq);
+	rc_init(qp, qp->memory, qp->sq, qp->intake.ops, qp->intake.host);
 }
 
 enum rc_state rc_state_get(const struct rc_qp *qp)
@@ -150,28 +155,22 @@ const char *rc_verdict_text(enum rc_verdict verdict)
 	return (unsigned int)verdict < RC_VERDICTS ? texts[verdict] : "?";
 }
 
-/* roce-wire 18: the same partition, and one of the two a full member. */
-static bool pkey_matches(uint16_t a, uint16_t b)
-{
-	return ((a ^ b) & 0x7fff) == 0 && (a & 0x7fff) != 0 && ((a | b) & 0x8000) != 0;
-}
-
 enum rc_verdict rc_receive(struct rc_qp *qp, uint64_t now, const struct transport_run *run)
 {
 	const struct wire_opcode *op = wire_opcode_find(run->head.bth.opcode);
 
-	if (op == NULL || op != run->head.op || op->transport != WIRE_TRANSPORT_RC || !rc_run_is_coherent(run, qp->config.mtu))
+	if (op == NULL || op != run->head.op || op->transport != WIRE_TRANSPORT_RC || !transport_run_is_coherent(run, qp->config.mtu))
 		return RC_DROPPED_OPCODE;
 	if (op->role & WIRE_ROLE_REQUEST) {
 		if (qp->state != RC_RTR && qp->state != RC_RTS && qp->state != RC_SQD)
 			return RC_DROPPED_STATE;
-		if (!pkey_matches(run->head.bth.pkey, qp->config.pkey))
+		if (!transport_pkey_matches(run->head.bth.pkey, qp->config.pkey))
 			return RC_DROPPED_PKEY;
 		return rc_responder_receive(qp, run);
 	}
 	if (qp->state != RC_RTS && qp->state != RC_SQD)
 		return RC_DROPPED_STATE;
-	if (!pkey_matches(run->head.bth.pkey, qp->config.pkey))
+	if (!transport_pkey_matches(run->head.bth.pkey, qp->config.pkey))
 		return RC_DROPPED_PKEY;
 	return rc_requester_receive(qp, now, run);
 }
@@ -215,7 +214,7 @@ int rc_send_completion_next(struct rc_qp *qp, struct transport_completion *out)
 
 int rc_recv_completion_next(struct rc_qp *qp, struct transport_completion *out)
 {
-	return rc_responder_completion_next(qp, out);
+	return intake_completion_next(&qp->intake, out);
 }
 
 uint32_t rc_events_take(struct rc_qp *qp)

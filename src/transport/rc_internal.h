@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "transport/intake.h"
 #include "transport/memory.h"
 #include "transport/queue.h"
 #include "transport/rc_window.h"
@@ -17,13 +18,11 @@
 enum {
 	RC_PSN_MASK = 0xffffff,
 	RC_ACK_REQ_EVERY = 64,         /* packets; earlier when the window is small */
-	RC_RECV_COMPLETIONS = 4,       /* finished receives that wait for the host; more than that: RNR */
 	RC_RNR_RETRY_FOREVER = 7,
 	RC_PROBES = 2,                 /* per silence: the last packet, then all again */
 };
 #define RC_PROBE_MIN_NS 5000000ull     /* tail-loss probe: max(2 srtt, this) */
 #define RC_REWIND_GUARD_NS 50000ull    /* a repeated gap report within max(srtt, this) is an echo of the first */
-#define RC_MAX_MESSAGE (1ull << 31)
 
 struct rc_requester {
 	/* PSNs, 24 bits, in circular order una <= next_psn <= high. */
@@ -77,12 +76,10 @@ struct rc_responder {
 	uint32_t msn;
 	uint16_t kind;     /* of the message under way: WIRE_ROLE_SEND or _WRITE; 0 between messages */
 	bool gap_reported; /* silence until the expected PSN arrives */
-	bool has_recv;     /* recv was taken and has not completed */
 	bool met;          /* a request was seen */
 	uint8_t owed, owed_syndrome;
 	uint32_t owed_psn; /* RNR, FATAL */
 
-	struct transport_recv recv;
 	uint64_t done; /* bytes of the message under way that are placed */
 	uint64_t write_va, write_length;
 	uint32_t write_rkey;
@@ -90,9 +87,6 @@ struct rc_responder {
 	uint8_t resource_first, resource_count, pending;
 	struct rc_resource resources[RC_RD_ATOMIC_MAX];
 	uint64_t atomic_result; /* between the last step of the ladder and its commit */
-
-	uint8_t completion_first, completion_count;
-	struct transport_completion completions[RC_RECV_COMPLETIONS];
 };
 
 struct rc_qp {
@@ -101,8 +95,7 @@ struct rc_qp {
 	struct rc_config config;
 	struct transport_memory memory;
 	struct transport_sq *sq;
-	const struct transport_recv_ops *recv_ops;
-	void *recv_host;
+	struct intake intake;
 	struct rc_requester req;
 	struct rc_responder resp;
 	struct rc_stats stats;
@@ -115,6 +108,8 @@ static inline uint32_t rc_psn_distance(uint32_t from, uint32_t to)
 
 /* rc.c */
 void rc_enter_error(struct rc_qp *qp);
+/* What all packets of a QP have in common: the BTH but its opcode, and the MTU of the run. */
+void rc_head(const struct rc_qp *qp, uint32_t psn, struct transport_run *out);
 
 /* rc_requester.c */
 void rc_requester_start(struct rc_qp *qp, uint32_t psn);
@@ -129,7 +124,6 @@ void rc_requester_check_gone(struct rc_qp *qp);
 void rc_requester_rewind(struct rc_qp *qp);
 void rc_requester_check_drained(struct rc_qp *qp);
 bool rc_requester_is_rd(const struct transport_wqe *wqe); /* READ or atomic */
-bool rc_requester_has_work(const struct rc_qp *qp);
 
 /* rc_response.c: what the requester does with ACK and NAK */
 enum rc_verdict rc_requester_receive(struct rc_qp *qp, uint64_t now, const struct transport_run *run);
@@ -142,10 +136,18 @@ void rc_timer_tick(struct rc_qp *qp, uint64_t now, uint64_t excused_ns);
 void rc_responder_start(struct rc_qp *qp, uint32_t psn);
 enum rc_verdict rc_responder_receive(struct rc_qp *qp, const struct transport_run *run);
 int rc_responder_next(struct rc_qp *qp, const struct transport_room *room, struct transport_run *out, size_t *used);
-int rc_responder_completion_next(struct rc_qp *qp, struct transport_completion *out);
 /* A READ response could not be made: NAK 0x62 at its PSN. */
 void rc_responder_refuse_read(struct rc_qp *qp, uint32_t psn);
-/* The receive in use, if any, completes with this status. */
-void rc_responder_end_recv(struct rc_qp *qp, uint32_t status);
+
+/* rc_judge.c: does a run at the expected PSN pass? Placement and the atomic have happened when it does. */
+enum rc_answer {
+	RC_ANSWER_PASS,
+	RC_ANSWER_RNR,
+	RC_ANSWER_INVALID,   /* 0x61 */
+	RC_ANSWER_TOO_LONG,  /* 0x61, and the receive was too short */
+	RC_ANSWER_ACCESS,    /* 0x62 */
+	RC_ANSWER_OPERATION, /* 0x63 */
+};
+enum rc_answer rc_judge(struct rc_qp *qp, const struct transport_run *run);
 
 #endif

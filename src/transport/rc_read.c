@@ -16,15 +16,11 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "transport/rc_run.h"
+#include "transport/message.h"
+#include "transport/run.h"
 #include "wire/aeth.h"
 #include "wire/opcode.h"
 #include "wire/psn.h"
-
-uint32_t rc_read_psns(uint64_t length, uint32_t mtu)
-{
-	return length == 0 ? 1 : (uint32_t)((length + mtu - 1) / mtu);
-}
 
 static struct rc_resource *resource(struct rc_responder *r, uint32_t index)
 {
@@ -60,7 +56,7 @@ void rc_read_add(struct rc_qp *qp, const struct wire_packet *head, uint64_t resu
 	e->psns = 1;
 	if (head->op->role & WIRE_ROLE_READ) {
 		e->is_read = true;
-		e->psns = rc_read_psns(head->reth.length, qp->config.mtu);
+		e->psns = message_packets(head->reth.length, qp->config.mtu);
 		e->rkey = head->reth.rkey;
 		e->va = head->reth.va;
 		e->length = head->reth.length;
@@ -81,7 +77,7 @@ void rc_read_repeat(struct rc_qp *qp, const struct wire_packet *head)
 	for (uint32_t i = 0; i < r->resource_count; i++) {
 		struct rc_resource *e = resource(r, i);
 		uint32_t at = rc_psn_distance(e->first_psn, head->bth.psn);
-		uint32_t psns = is_read ? rc_read_psns(head->reth.length, mtu) : 1;
+		uint32_t psns = is_read ? message_packets(head->reth.length, mtu) : 1;
 
 		if (at >= e->psns)
 			continue;
@@ -116,11 +112,17 @@ static uint8_t response_opcode(const struct rc_resource *e, uint32_t index)
 	return index == e->end - 1 ? WIRE_RC_RDMA_READ_RESPONSE_LAST : WIRE_RC_RDMA_READ_RESPONSE_MIDDLE;
 }
 
-static int fetch(struct rc_qp *qp, const struct rc_resource *e, uint64_t offset, uint8_t *dst, uint32_t len)
+struct reading {
+	struct rc_qp *qp;
+	const struct rc_resource *of;
+};
+
+static int fetch(void *of, uint64_t offset, uint8_t *dst, uint32_t len)
 {
-	if (len == 0)
-		return BASE_OK;
-	return qp->memory.ops->remote_read(qp->memory.host, qp->config.qpn, e->rkey, e->va + offset, dst, len);
+	const struct reading *r = of;
+	struct rc_qp *qp = r->qp;
+
+	return qp->memory.ops->remote_read(qp->memory.host, qp->config.qpn, r->of->rkey, r->of->va + offset, dst, len);
 }
 
 static void answered(struct rc_responder *r, struct rc_resource *e, uint32_t packets)
@@ -139,9 +141,7 @@ int rc_read_next(struct rc_qp *qp, const struct transport_room *room, struct tra
 	uint32_t mtu = qp->config.mtu, n, bytes, i = 0;
 	uint64_t offset, left, stop;
 	struct rc_resource *e;
-	struct wire_packet pkt;
-	uint8_t *at = room->buf;
-	int err = BASE_OK;
+	struct reading from;
 
 	while (i < r->resource_count && !resource(r, i)->pending)
 		i++;
@@ -151,53 +151,27 @@ int rc_read_next(struct rc_qp *qp, const struct transport_room *room, struct tra
 	stop = e->stop ? e->stop : e->length;
 	offset = (uint64_t)e->next * mtu;
 	left = stop > offset ? stop - offset : 0;
-	n = rc_run_fit(e->next - e->start, e->end - e->start, left, mtu, UINT16_MAX, WIRE_AETH_BYTES + (e->is_read ? 0 : 8),
-		       WIRE_AETH_BYTES, room);
+	n = transport_run_fit(e->next - e->start, e->end - e->start, left, mtu, UINT16_MAX, WIRE_AETH_BYTES + (e->is_read ? 0 : 8),
+			      WIRE_AETH_BYTES, room);
 	if (n == 0)
 		return 0;
 	bytes = left < (uint64_t)n * mtu ? (uint32_t)left : n * mtu;
 
 	memset(head, 0, sizeof(*head));
+	rc_head(qp, wire_psn_add(e->first_psn, e->next), out);
 	head->bth.opcode = response_opcode(e, e->next);
-	head->bth.migreq = true;
-	head->bth.pkey = qp->config.pkey;
-	head->bth.dest_qpn = qp->config.dest_qpn;
-	head->bth.psn = wire_psn_add(e->first_psn, e->next);
-	head->bth.pad = n == 1 ? wire_packet_pad(bytes) : 0;
 	head->aeth.syndrome = WIRE_ACK_UNLIMITED;
 	head->aeth.msn = e->msn;
 	head->atomic_ack = e->result;
-	head->op = wire_opcode_find(head->bth.opcode);
-	head->payload = room->buf;
 	head->payload_len = bytes;
 	out->packets = (uint16_t)n;
 	out->last_opcode = response_opcode(e, e->next + n - 1);
-	out->mtu = mtu;
-	if (!room->framed) {
-		err = fetch(qp, e, offset, room->buf, bytes);
-		at += bytes;
-	}
-	pkt = *head;
-	for (uint32_t k = 0; room->framed && k < n && !err; k++) {
-		uint32_t len = k == n - 1 ? bytes - k * mtu : mtu;
-
-		pkt.bth.opcode = response_opcode(e, e->next + k);
-		pkt.bth.psn = wire_psn_add(head->bth.psn, k);
-		pkt.bth.pad = wire_packet_pad(len);
-		at += wire_packet_encode_headers(at, &pkt);
-		if (k == 0)
-			head->payload = at;
-		err = fetch(qp, e, offset + (uint64_t)k * mtu, at, len);
-		at += len;
-		memset(at, 0, pkt.bth.pad);
-		at += pkt.bth.pad + WIRE_ICRC_BYTES;
-	}
-	if (err) {
+	from = (struct reading){ qp, e };
+	if (transport_run_write(out, &(struct transport_source){ fetch, &from }, offset, room, used) != BASE_OK) {
 		rc_read_forget(qp);
 		rc_responder_refuse_read(qp, head->bth.psn);
 		return 0;
 	}
-	*used = (size_t)(at - room->buf);
 	answered(r, e, n);
 	qp->stats.sent_packets += n;
 	qp->stats.sent_bytes += bytes;

@@ -5,8 +5,6 @@
 
 #include "transport/rc.h"
 
-/* PSNs that a READ of this length takes. */
-uint32_t rc_read_psns(uint64_t length, uint32_t mtu);
 /* As many requests unanswered as max_dest_rd_atomic permits? */
 bool rc_read_is_full(const struct rc_qp *qp);
 /* The READ or atomic request at the expected PSN was taken; not full. result: of the atomic. */

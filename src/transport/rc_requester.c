@@ -16,6 +16,8 @@
  * READ and atomics. One request packet takes the PSNs of its answer; a retry from the middle of a READ asks for the rest. At most
  * max_rd_atomic of them are started and unanswered, a fenced WQE waits for all; whatever is behind waits too.
  *
+ * LOCAL_INV owns no PSN: it is executed, and done, when all before it are.
+ *
  * Local errors. A WQE that cannot be sent (bad lkey, unknown operation, too long) stops emission at its place. WQEs before it
  * go on being sent, repeated and acknowledged; when it is the oldest, it completes with its error and the QP goes to error.
  *
@@ -31,8 +33,9 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "transport/rc_read.h"
-#include "transport/rc_run.h"
+#include "transport/message.h"
+#include "transport/run.h"
+#include "transport/sq.h"
 #include "wire/opcode.h"
 #include "wire/psn.h"
 
@@ -50,30 +53,15 @@ void rc_requester_start(struct rc_qp *qp, uint32_t psn)
 	rc_window_init(&q->window, qp->config.mtu, qp->config.lossless);
 }
 
-static uint32_t sq_posted(const struct rc_qp *qp)
-{
-	return atomic_load_explicit(&qp->sq->posted, memory_order_acquire);
-}
-
-bool rc_requester_has_work(const struct rc_qp *qp)
-{
-	return qp->sq->done != sq_posted(qp);
-}
-
 void rc_requester_fail(struct rc_qp *qp, uint32_t status, uint32_t vendor_err)
 {
-	struct transport_wqe *wqe = transport_sq_wqe(qp->sq, qp->sq->done);
-
-	wqe->status = (uint8_t)status;
-	wqe->vendor_err = vendor_err;
-	qp->sq->done++;
-	qp->sq->next = qp->sq->done;
+	transport_sq_finish(qp->sq, status, vendor_err);
 	rc_enter_error(qp);
 }
 
 void rc_requester_check_gone(struct rc_qp *qp)
 {
-	if (qp->req.peer_gone && (qp->state == RC_RTS || qp->state == RC_SQD) && rc_requester_has_work(qp))
+	if (qp->req.peer_gone && (qp->state == RC_RTS || qp->state == RC_SQD) && transport_sq_has_work(qp->sq))
 		rc_requester_fail(qp, TRANSPORT_RETRY_EXC_ERR, 0);
 }
 
@@ -94,25 +82,15 @@ void rc_requester_rewind(struct rc_qp *qp)
 	qp->req.probe_owed = false;
 }
 
-static bool has_imm(const struct transport_wqe *wqe)
-{
-	return wqe->op == TRANSPORT_OP_SEND_WITH_IMM || wqe->op == TRANSPORT_OP_RDMA_WRITE_WITH_IMM;
-}
-
-static bool is_write(const struct transport_wqe *wqe)
-{
-	return wqe->op == TRANSPORT_OP_RDMA_WRITE || wqe->op == TRANSPORT_OP_RDMA_WRITE_WITH_IMM;
-}
-
 bool rc_requester_is_rd(const struct transport_wqe *wqe)
 {
 	return wqe->op >= TRANSPORT_OP_RDMA_READ && wqe->op <= TRANSPORT_OP_FETCH_ADD;
 }
 
-/* PSNs of the message: its packets or, for a READ, those of the answer. (An atomic has 8 bytes.) */
-static uint32_t wqe_packets(const struct transport_wqe *wqe, uint32_t mtu)
+static struct message_path path_of(const struct rc_qp *qp)
 {
-	return rc_read_psns(wqe->length, mtu);
+	return (struct message_path){ .memory = &qp->memory, .mtu = qp->config.mtu, .dest_qpn = qp->config.dest_qpn, .pkey = qp->config.pkey,
+				      .transport = WIRE_TRANSPORT_RC };
 }
 
 static void stop_at(struct rc_qp *qp, uint32_t index, uint32_t status, uint32_t vendor_err)
@@ -128,96 +106,37 @@ static void stop_at(struct rc_qp *qp, uint32_t index, uint32_t status, uint32_t 
 }
 
 /* What keeps a WQE from being started: TRANSPORT_SUCCESS when nothing does. */
-static uint32_t wqe_obstacle(struct rc_qp *qp, struct transport_wqe *wqe, int *err)
+static uint32_t wqe_obstacle(struct rc_qp *qp, const struct message_path *path, struct transport_wqe *wqe, int *err)
 {
+	if (!rc_requester_is_rd(wqe))
+		return message_obstacle(path, wqe, err);
 	*err = 0;
-	switch (wqe->op) {
-	case TRANSPORT_OP_RDMA_READ:
-	case TRANSPORT_OP_COMPARE_SWAP:
-	case TRANSPORT_OP_FETCH_ADD:
-		if (wqe->flags & TRANSPORT_WQE_INLINE)
-			return TRANSPORT_LOC_QP_OP_ERR;
-		if (wqe->length > RC_MAX_MESSAGE || (wqe->op != TRANSPORT_OP_RDMA_READ && wqe->length != 8))
-			return TRANSPORT_LOC_LEN_ERR;
-		if (wqe->length)
-			*err = qp->memory.ops->local_check(qp->memory.host, wqe->sge, wqe->num_sge, TRANSPORT_LOCAL_WRITE);
-		return *err ? TRANSPORT_LOC_PROT_ERR : TRANSPORT_SUCCESS;
-	case TRANSPORT_OP_SEND:
-	case TRANSPORT_OP_SEND_WITH_IMM:
-	case TRANSPORT_OP_RDMA_WRITE:
-	case TRANSPORT_OP_RDMA_WRITE_WITH_IMM:
-		break;
-	default:
+	if (wqe->flags & TRANSPORT_WQE_INLINE)
 		return TRANSPORT_LOC_QP_OP_ERR;
-	}
-	if (wqe->length > RC_MAX_MESSAGE)
+	if (wqe->length > WIRE_RETH_LENGTH_MAX || (wqe->op != TRANSPORT_OP_RDMA_READ && wqe->length != 8))
 		return TRANSPORT_LOC_LEN_ERR;
-	/* A single packet is checked by its gather; a longer message must be good as a whole before its first packet leaves. */
-	if (!(wqe->flags & TRANSPORT_WQE_INLINE) && wqe->length > qp->config.mtu)
-		*err = qp->memory.ops->local_check(qp->memory.host, wqe->sge, wqe->num_sge, TRANSPORT_LOCAL_READ);
+	if (wqe->length)
+		*err = qp->memory.ops->local_check(qp->memory.host, wqe->sge, wqe->num_sge, TRANSPORT_LOCAL_WRITE);
 	return *err ? TRANSPORT_LOC_PROT_ERR : TRANSPORT_SUCCESS;
 }
 
-/* Bytes of message payload to dst. */
-static int fetch(struct rc_qp *qp, struct transport_wqe *wqe, uint64_t offset, uint8_t *dst, uint32_t len)
-{
-	if (len == 0)
-		return 0;
-	if (wqe->flags & TRANSPORT_WQE_INLINE) {
-		memcpy(dst, (const uint8_t *)transport_wqe_inline(wqe) + offset, len);
-		return 0;
-	}
-	return qp->memory.ops->gather(qp->memory.host, wqe->sge, wqe->num_sge, offset, dst, len);
-}
-
 /* How many packets from `index` on, at most `limit`, form one run that fits the room. 0: not even one. */
-static uint32_t run_packets(const struct rc_qp *qp, const struct transport_wqe *wqe, uint32_t index, uint32_t total, uint32_t limit,
-			    const struct transport_room *room)
+static uint32_t run_packets(const struct message_path *path, const struct transport_wqe *wqe, uint32_t index, uint32_t total,
+			    uint32_t limit, const struct transport_room *room)
 {
 	if (rc_requester_is_rd(wqe))
-		return !room->framed || room->bytes >= WIRE_BTH_BYTES + WIRE_ATOMICETH_BYTES + WIRE_ICRC_BYTES;
-	return rc_run_fit(index, total, wqe->length - (uint64_t)index * qp->config.mtu, qp->config.mtu, limit,
-			  is_write(wqe) ? WIRE_RETH_BYTES : 0, has_imm(wqe) ? WIRE_IMMDT_BYTES : 0, room);
-}
-
-static int write_framed(struct rc_qp *qp, struct transport_wqe *wqe, uint32_t index, uint32_t total, uint32_t n, uint8_t *buf,
-			struct transport_run *out, size_t *used)
-{
-	uint32_t mtu = qp->config.mtu;
-	struct wire_packet pkt = out->head;
-	uint8_t *at = buf;
-
-	for (uint32_t i = 0; i < n; i++) {
-		uint64_t offset = (uint64_t)(index + i) * mtu;
-		uint32_t len = index + i == total - 1 ? (uint32_t)(wqe->length - offset) : mtu;
-		int err;
-
-		pkt.bth.opcode = rc_run_opcode(wqe->op, index + i, total);
-		pkt.bth.psn = wire_psn_add(out->head.bth.psn, i);
-		pkt.bth.ack_req = i == n - 1 && out->head.bth.ack_req;
-		pkt.bth.solicited = i == n - 1 && out->head.bth.solicited;
-		pkt.bth.pad = wire_packet_pad(len);
-		at += wire_packet_encode_headers(at, &pkt);
-		if (i == 0)
-			out->head.payload = at;
-		err = fetch(qp, wqe, offset, at, len);
-		if (err)
-			return err;
-		at += len;
-		memset(at, 0, pkt.bth.pad);
-		at += pkt.bth.pad + WIRE_ICRC_BYTES;
-	}
-	*used = (size_t)(at - buf);
-	return 0;
+		return transport_run_fit(0, 1, 0, path->mtu, limit, WIRE_ATOMICETH_BYTES, 0, room);
+	return message_fit(path, wqe, index, total, limit, room);
 }
 
 /* The request of a READ, from packet `index` of its answer on, or of an atomic. */
-static void write_rd(struct rc_qp *qp, const struct transport_wqe *wqe, uint32_t index, const struct transport_room *room,
-		     struct transport_run *out, size_t *used)
+static void write_rd(const struct message_path *path, const struct transport_wqe *wqe, uint32_t index, uint32_t psn,
+		     const struct transport_room *room, struct transport_run *out, size_t *used)
 {
-	uint64_t offset = (uint64_t)index * qp->config.mtu;
+	uint64_t offset = (uint64_t)index * path->mtu;
 	struct wire_packet *head = &out->head;
 
+	message_head(path, psn, out);
 	head->bth.opcode = wqe->op == TRANSPORT_OP_RDMA_READ ? WIRE_RC_RDMA_READ_REQUEST :
 			   wqe->op == TRANSPORT_OP_FETCH_ADD ? WIRE_RC_FETCH_ADD : WIRE_RC_COMPARE_SWAP;
 	head->bth.ack_req = true;
@@ -225,59 +144,20 @@ static void write_rd(struct rc_qp *qp, const struct transport_wqe *wqe, uint32_t
 	head->reth.rkey = wqe->rkey;
 	head->reth.length = (uint32_t)(wqe->length - offset);
 	head->atomic = (struct wire_atomiceth){ wqe->remote_addr, wqe->rkey, wqe->swap_or_add, wqe->compare };
-	head->op = wire_opcode_find(head->bth.opcode);
-	head->payload = room->buf;
 	head->payload_len = 0;
 	out->packets = 1;
 	out->last_opcode = head->bth.opcode;
-	out->mtu = qp->config.mtu;
-	*used = 0;
-	if (!room->framed)
-		return;
-	*used = wire_packet_encode_headers(room->buf, head);
-	head->payload = room->buf + *used;
-	*used += WIRE_ICRC_BYTES;
+	(void)transport_run_write(out, NULL, 0, room, used);
 }
 
 /* Packets [index, index + n) of a WQE into the room. 0 or the error of the gather. */
-static int write_run(struct rc_qp *qp, struct transport_wqe *wqe, uint32_t index, uint32_t total, uint32_t n, uint32_t psn,
-		     bool ack_req, const struct transport_room *room, struct transport_run *out, size_t *used)
+static int write_run(const struct message_path *path, struct transport_wqe *wqe, uint32_t index, uint32_t total, uint32_t n,
+		     uint32_t psn, bool ack_req, const struct transport_room *room, struct transport_run *out, size_t *used)
 {
-	uint32_t mtu = qp->config.mtu;
-	bool last = index + n == total;
-	uint64_t offset = (uint64_t)index * mtu;
-	uint32_t bytes = last ? (uint32_t)(wqe->length - offset) : n * mtu;
-	struct wire_packet *head = &out->head;
-	int err;
-
-	memset(&head->bth, 0, sizeof(head->bth));
-	head->bth.migreq = true;
-	head->bth.pkey = qp->config.pkey;
-	head->bth.dest_qpn = qp->config.dest_qpn;
-	head->bth.psn = psn;
-	if (rc_requester_is_rd(wqe)) {
-		write_rd(qp, wqe, index, room, out, used);
-		return 0;
-	}
-	head->bth.opcode = rc_run_opcode(wqe->op, index, total);
-	head->bth.ack_req = ack_req;
-	head->bth.solicited = last && (wqe->flags & TRANSPORT_WQE_SOLICITED) && (has_imm(wqe) || !is_write(wqe));
-	head->bth.pad = n == 1 ? wire_packet_pad(bytes) : 0;
-	head->reth.va = wqe->remote_addr;
-	head->reth.rkey = wqe->rkey;
-	head->reth.length = wqe->length;
-	head->imm = wqe->imm_or_inv;
-	head->op = wire_opcode_find(head->bth.opcode);
-	head->payload = room->buf;
-	head->payload_len = bytes;
-	out->packets = (uint16_t)n;
-	out->last_opcode = rc_run_opcode(wqe->op, index + n - 1, total);
-	out->mtu = mtu;
-	if (room->framed)
-		return write_framed(qp, wqe, index, total, n, room->buf, out, used);
-	err = fetch(qp, wqe, offset, room->buf, bytes);
-	*used = bytes;
-	return err;
+	if (!rc_requester_is_rd(wqe))
+		return message_write(path, wqe, index, total, n, psn, ack_req, room, out, used);
+	write_rd(path, wqe, index, psn, room, out, used);
+	return 0;
 }
 
 static uint32_t in_flight(const struct rc_requester *q)
@@ -298,14 +178,15 @@ static int emit_probe(struct rc_qp *qp, uint64_t now, const struct transport_roo
 	bool between = qp->sq->next == q->started || transport_sq_wqe(qp->sq, qp->sq->next)->first_psn == q->next_psn;
 	uint32_t index = between ? qp->sq->next - 1 : qp->sq->next;
 	struct transport_wqe *wqe = transport_sq_wqe(qp->sq, index);
-	uint32_t total = wqe_packets(wqe, qp->config.mtu);
+	uint32_t total = message_packets(wqe->length, qp->config.mtu);
 	uint32_t at = rc_psn_distance(wqe->first_psn, psn);
+	struct message_path path = path_of(qp);
 	int err;
 
-	if (!run_packets(qp, wqe, at, total, 1, room))
+	if (!run_packets(&path, wqe, at, total, 1, room))
 		return 0;
 	q->probe_owed = false;
-	err = write_run(qp, wqe, at, total, 1, psn, true, room, out, used);
+	err = write_run(&path, wqe, at, total, 1, psn, true, room, out, used);
 	if (err) {
 		stop_at(qp, index, TRANSPORT_LOC_PROT_ERR, (uint32_t)-err);
 		return 0;
@@ -345,9 +226,14 @@ static void account(struct rc_qp *qp, uint64_t now, const struct transport_run *
 	qp->stats.sent_bytes += run->head.payload_len;
 }
 
-/* A new WQE that waits for earlier READs and atomics: roce-wire 12, "READ+atomic limit", "Fence". */
+/*
+ * A new WQE that waits for earlier ones: READs and atomics by roce-wire 12, "READ+atomic limit", "Fence"; LOCAL_INV for all, since any of
+ * them may have to be sent again from the memory that it takes away.
+ */
 static bool must_wait(const struct rc_qp *qp, const struct transport_wqe *wqe)
 {
+	if (wqe->op == TRANSPORT_OP_LOCAL_INV)
+		return qp->sq->next != qp->sq->done;
 	if ((wqe->flags & TRANSPORT_WQE_FENCE) && qp->req.rd_out)
 		return true;
 	return rc_requester_is_rd(wqe) && qp->req.rd_out >= qp->config.max_rd_atomic;
@@ -358,7 +244,7 @@ static bool has_packet(const struct rc_qp *qp)
 {
 	if (qp->sq->next != qp->req.started)
 		return true;
-	return qp->state == RC_RTS && qp->sq->next != sq_posted(qp) && !must_wait(qp, transport_sq_wqe(qp->sq, qp->sq->next));
+	return qp->state == RC_RTS && qp->sq->next != transport_sq_posted(qp->sq) && !must_wait(qp, transport_sq_wqe(qp->sq, qp->sq->next));
 }
 
 static bool may_emit(const struct rc_qp *qp, uint64_t now)
@@ -370,11 +256,35 @@ static bool may_emit(const struct rc_qp *qp, uint64_t now)
 	return in_flight(q) < q->window.packets && !(q->stopped && qp->sq->next == q->stop_index);
 }
 
+/* LOCAL_INV WQEs whose turn it is. They own no PSN. */
+static void invalidate(struct rc_qp *qp)
+{
+	const struct transport_memory_ops *ops = qp->memory.ops;
+	struct transport_sq *sq = qp->sq;
+
+	while (qp->state == RC_RTS && sq->next == qp->req.started && sq->next == sq->done && transport_sq_has_work(sq)) {
+		const struct transport_wqe *wqe = transport_sq_wqe(sq, sq->next);
+		int err = BASE_ERR_UNSUPPORTED;
+
+		if (wqe->op != TRANSPORT_OP_LOCAL_INV)
+			return;
+		if (ops->local_invalidate)
+			err = ops->local_invalidate(qp->memory.host, wqe->imm_or_inv);
+		if (err) {
+			rc_requester_fail(qp, TRANSPORT_LOC_QP_OP_ERR, (uint32_t)-err);
+			return;
+		}
+		transport_sq_finish(sq, TRANSPORT_SUCCESS, 0);
+		qp->req.started = sq->next;
+	}
+}
+
 int rc_requester_next(struct rc_qp *qp, uint64_t now, const struct transport_room *room, struct transport_run *out, size_t *used)
 {
 	struct rc_requester *q = &qp->req;
 	uint32_t window = q->window.packets;
-	uint32_t index = qp->sq->next;
+	struct message_path path = path_of(qp);
+	uint32_t index;
 	struct transport_wqe *wqe;
 	uint32_t total, at, n, limit, psn = q->next_psn;
 	uint32_t psns;
@@ -383,32 +293,33 @@ int rc_requester_next(struct rc_qp *qp, uint64_t now, const struct transport_roo
 
 	if (q->probe_owed && (qp->state == RC_RTS || qp->state == RC_SQD))
 		return emit_probe(qp, now, room, out, used);
+	invalidate(qp);
 	if (!may_emit(qp, now) || !has_packet(qp))
 		return 0;
+	index = qp->sq->next;
 	fresh = index == q->started;
-
 	wqe = transport_sq_wqe(qp->sq, index);
 	if (fresh) {
-		uint32_t status = wqe_obstacle(qp, wqe, &err);
+		uint32_t status = wqe_obstacle(qp, &path, wqe, &err);
 
 		if (status != TRANSPORT_SUCCESS) {
 			stop_at(qp, index, status, (uint32_t)-err);
 			return 0;
 		}
 	}
-	total = wqe_packets(wqe, qp->config.mtu);
+	total = message_packets(wqe->length, qp->config.mtu);
 	at = fresh ? 0 : rc_psn_distance(wqe->first_psn, psn);
 	limit = window - in_flight(q);
 	if (!q->window.lossless)
 		limit = min_u32(limit, window / 2);
 	limit = min_u32(limit, RC_ACK_REQ_EVERY);
-	n = run_packets(qp, wqe, at, total, limit, room);
+	n = run_packets(&path, wqe, at, total, limit, room);
 	if (n == 0)
 		return 0;
 	rd = rc_requester_is_rd(wqe);
 	psns = rd ? total - at : n;
 	ack_req = at + n == total || q->since_ack_req + n >= min_u32(RC_ACK_REQ_EVERY, window / 4) || in_flight(q) + n >= window;
-	err = write_run(qp, wqe, at, total, n, psn, ack_req, room, out, used);
+	err = write_run(&path, wqe, at, total, n, psn, ack_req, room, out, used);
 	if (err) {
 		stop_at(qp, index, TRANSPORT_LOC_PROT_ERR, (uint32_t)-err);
 		return 0;
@@ -433,47 +344,13 @@ bool rc_requester_wants_room(const struct rc_qp *qp, uint64_t now)
 
 	if (qp->state != RC_RTS && qp->state != RC_SQD)
 		return false;
-	if (q->probe_owed || (q->peer_gone && rc_requester_has_work(qp)))
+	if (q->probe_owed || (q->peer_gone && transport_sq_has_work(qp->sq)))
 		return true;
 	return may_emit(qp, now) && has_packet(qp);
 }
 
 int rc_requester_completion_next(struct rc_qp *qp, struct transport_completion *out)
 {
-	static const uint8_t opcodes[TRANSPORT_OP_COUNT] = {
-		[TRANSPORT_OP_RDMA_WRITE] = TRANSPORT_WC_RDMA_WRITE,
-		[TRANSPORT_OP_RDMA_WRITE_WITH_IMM] = TRANSPORT_WC_RDMA_WRITE,
-		[TRANSPORT_OP_SEND] = TRANSPORT_WC_SEND,
-		[TRANSPORT_OP_SEND_WITH_IMM] = TRANSPORT_WC_SEND,
-		[TRANSPORT_OP_RDMA_READ] = TRANSPORT_WC_RDMA_READ,
-		[TRANSPORT_OP_COMPARE_SWAP] = TRANSPORT_WC_COMPARE_SWAP,
-		[TRANSPORT_OP_FETCH_ADD] = TRANSPORT_WC_FETCH_ADD,
-		[TRANSPORT_OP_LOCAL_INV] = TRANSPORT_WC_LOCAL_INV,
-		[TRANSPORT_OP_BIND_MW] = TRANSPORT_WC_BIND_MW,
-		[TRANSPORT_OP_SEND_WITH_INV] = TRANSPORT_WC_SEND,
-	};
-	struct transport_sq *sq = qp->sq;
-	struct transport_wqe *wqe;
-
 	rc_requester_check_gone(qp);
-	if (sq->reaped == sq->done) {
-		if (qp->state != RC_ERROR || !rc_requester_has_work(qp))
-			return 0;
-		wqe = transport_sq_wqe(sq, sq->done);
-		wqe->status = TRANSPORT_WR_FLUSH_ERR;
-		wqe->vendor_err = 0;
-		sq->done++;
-		sq->next = sq->done;
-	}
-	wqe = transport_sq_wqe(sq, sq->reaped);
-	memset(out, 0, sizeof(*out));
-	out->wr_id = wqe->wr_id;
-	out->status = wqe->status;
-	out->opcode = wqe->op < TRANSPORT_OP_COUNT ? opcodes[wqe->op] : (uint8_t)TRANSPORT_WC_SEND;
-	out->byte_len = wqe->length;
-	out->vendor_err = wqe->vendor_err;
-	out->index = sq->reaped;
-	out->signaled = (wqe->flags & TRANSPORT_WQE_SIGNALED) || wqe->status != TRANSPORT_SUCCESS;
-	sq->reaped++;
-	return 1;
+	return transport_sq_reap(qp->sq, qp->state == RC_ERROR, out);
 }

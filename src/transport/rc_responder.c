@@ -4,17 +4,8 @@
  *
  * A packet is judged by its PSN first. Behind the expected one it is a duplicate: not executed, answered with an ACK for all
  * that was taken. Ahead of it there is a gap: one NAK, then silence until the expected PSN comes (the requester goes back by
- * itself). Exactly expected: it climbs the ladder below, step by step, and the first step that refuses gives the answer;
- * there is no other way out.
- *
- *   step        asks                                               refusal
- *   sequence    FIRST/ONLY between messages, MIDDLE/LAST within    NAK 0x61
- *   operation   does the QP permit it; do we know it               NAK 0x61
- *   resources   SEND: a receive at FIRST/ONLY; WRITE: at the imm   RNR NAK, nothing changes
- *               READ, atomic: max_dest_rd_atomic                   NAK 0x61
- *   length      whole packets, message fits receive / RETH         NAK 0x61
- *   rkey        the whole range of the RETH                        NAK 0x62
- *   execute     placement                                          SEND: NAK 0x63, WRITE: NAK 0x62
+ * itself). Exactly expected: it climbs the ladder of rc_judge.c, and the first step that refuses gives the answer; there is
+ * no other way out.
  *
  * What passes is committed: PSN, MSN, offsets, the receive's completion. NAK 0x61..0x63 end the QP.
  *
@@ -28,6 +19,9 @@
  * beats an ACK, says the expected PSN of the moment when it leaves, and thus acknowledges too. An RNR NAK dies when its
  * packet comes again and is taken. A fatal NAK stays, in the error state as well, until the link has pulled it.
  *
+ * SEND with invalidate has been accepted when it turns out that its rkey cannot be invalidated: the receive completes
+ * REM_INV_REQ_ERR and the QP ends, but the message is acknowledged (roce-wire 13, class J).
+ *
  * A receive that was taken completes exactly once: when its message ends, with the error that hit it, or flushed.
  */
 #include "transport/rc.h"
@@ -35,192 +29,16 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "transport/message.h"
+#include "transport/rc_read.h"
 #include "wire/aeth.h"
 #include "wire/opcode.h"
 #include "wire/psn.h"
-#include "transport/rc_read.h"
-#include "transport/rc_run.h"
-
-enum rc_answer {
-	RC_ANSWER_PASS,
-	RC_ANSWER_RNR,
-	RC_ANSWER_INVALID,   /* 0x61 */
-	RC_ANSWER_TOO_LONG,  /* 0x61, and the receive was too short */
-	RC_ANSWER_ACCESS,    /* 0x62 */
-	RC_ANSWER_OPERATION, /* 0x63 */
-};
 
 void rc_responder_start(struct rc_qp *qp, uint32_t psn)
 {
 	memset(&qp->resp, 0, sizeof(qp->resp));
 	qp->resp.expected = psn & RC_PSN_MASK;
-}
-
-static void responder_complete(struct rc_qp *qp, const struct transport_completion *c)
-{
-	struct rc_responder *r = &qp->resp;
-
-	/* step_resources() takes no receive without a free entry here. */
-	r->completions[(r->completion_first + r->completion_count++) % RC_RECV_COMPLETIONS] = *c;
-	r->has_recv = false;
-}
-
-void rc_responder_end_recv(struct rc_qp *qp, uint32_t status)
-{
-	struct transport_completion c = {
-		.wr_id = qp->resp.recv.wr_id,
-		.status = status,
-		.opcode = TRANSPORT_WC_RECV,
-		.src_qpn = qp->config.dest_qpn,
-		.index = qp->resp.recv.index,
-		.signaled = true,
-	};
-
-	if (qp->resp.has_recv)
-		responder_complete(qp, &c);
-}
-
-static uint64_t message_offset(const struct rc_qp *qp, const struct transport_run *run)
-{
-	return run->head.op->role & WIRE_ROLE_STARTS ? 0 : qp->resp.done;
-}
-
-/* roce-wire 13, "MIDDLE/LAST without FIRST; new FIRST/ONLY in the middle of a message". */
-static enum rc_answer step_sequence(struct rc_qp *qp, const struct transport_run *run)
-{
-	uint16_t role = run->head.op->role;
-	uint16_t kind = role & (WIRE_ROLE_SEND | WIRE_ROLE_WRITE);
-	uint16_t wanted = role & WIRE_ROLE_STARTS ? 0 : kind;
-
-	/* What is neither SEND nor WRITE is always ONLY, so it asks for 0 here too. */
-	return qp->resp.kind == wanted ? RC_ANSWER_PASS : RC_ANSWER_INVALID;
-}
-
-/* roce-wire 13, "not enabled in qp_access_flags"; what this responder cannot do is not enabled either. */
-static enum rc_answer step_operation(struct rc_qp *qp, const struct transport_run *run)
-{
-	const struct wire_opcode *last = wire_opcode_find(run->last_opcode);
-
-	if (last->has & WIRE_HAS_IETH)
-		return RC_ANSWER_INVALID;
-	if (last->role & WIRE_ROLE_SEND)
-		return RC_ANSWER_PASS;
-	if (last->role & WIRE_ROLE_WRITE)
-		return qp->config.access & TRANSPORT_REMOTE_WRITE ? RC_ANSWER_PASS : RC_ANSWER_INVALID;
-	if (last->role & WIRE_ROLE_READ)
-		return qp->config.access & TRANSPORT_REMOTE_READ ? RC_ANSWER_PASS : RC_ANSWER_INVALID;
-	if (last->role & WIRE_ROLE_ATOMIC)
-		return qp->config.access & TRANSPORT_REMOTE_ATOMIC ? RC_ANSWER_PASS : RC_ANSWER_INVALID;
-	return RC_ANSWER_INVALID;
-}
-
-/* roce-wire 13, "No receive WQE"; "More outstanding READ/atomic than max_dest_rd_atomic". */
-static enum rc_answer step_resources(struct rc_qp *qp, const struct transport_run *run)
-{
-	struct rc_responder *r = &qp->resp;
-	uint16_t role = run->head.op->role;
-	bool needs = role & WIRE_ROLE_SEND ? (role & WIRE_ROLE_STARTS) != 0
-					   : (wire_opcode_find(run->last_opcode)->has & WIRE_HAS_IMMDT) != 0;
-
-	if (role & (WIRE_ROLE_READ | WIRE_ROLE_ATOMIC))
-		return rc_read_is_full(qp) ? RC_ANSWER_INVALID : RC_ANSWER_PASS;
-	if (!needs || r->has_recv)
-		return RC_ANSWER_PASS;
-	if (r->completion_count == RC_RECV_COMPLETIONS)
-		return RC_ANSWER_RNR;
-	if (qp->recv_ops->take(qp->recv_host, &r->recv) != BASE_OK)
-		return RC_ANSWER_RNR;
-	r->has_recv = true;
-	return RC_ANSWER_PASS;
-}
-
-/* roce-wire 13, "Sum of WRITE payload", "SEND longer than the receive WQE", "Atomic VA"; 4, payload per opcode. */
-static enum rc_answer step_length(struct rc_qp *qp, const struct transport_run *run)
-{
-	const struct wire_opcode *last = wire_opcode_find(run->last_opcode);
-	uint32_t last_payload = run->head.payload_len - (run->packets - 1u) * qp->config.mtu;
-	uint64_t end = message_offset(qp, run) + run->head.payload_len;
-	uint64_t length;
-
-	if (!wire_opcode_payload_fits(last, last_payload, qp->config.mtu))
-		return RC_ANSWER_INVALID;
-	if (last->role & WIRE_ROLE_SEND) {
-		if (end > qp->resp.recv.length)
-			return RC_ANSWER_TOO_LONG;
-		return end > RC_MAX_MESSAGE ? RC_ANSWER_INVALID : RC_ANSWER_PASS;
-	}
-	if (last->role & WIRE_ROLE_ATOMIC)
-		return run->head.atomic.va & 7 ? RC_ANSWER_INVALID : RC_ANSWER_PASS;
-	length = run->head.op->role & WIRE_ROLE_STARTS ? run->head.reth.length : qp->resp.write_length;
-	if (length > RC_MAX_MESSAGE)
-		return RC_ANSWER_INVALID;
-	if (last->role & WIRE_ROLE_READ)
-		return RC_ANSWER_PASS;
-	if (last->role & WIRE_ROLE_ENDS)
-		return end == length ? RC_ANSWER_PASS : RC_ANSWER_INVALID;
-	return end < length ? RC_ANSWER_PASS : RC_ANSWER_INVALID;
-}
-
-/* roce-wire 13, "R_Key unknown / wrong PD / range / access"; zero length asks nothing. */
-static enum rc_answer step_rkey(struct rc_qp *qp, const struct transport_run *run)
-{
-	const struct wire_reth *reth = &run->head.reth;
-	const struct wire_atomiceth *atomic = &run->head.atomic;
-	uint32_t access = run->head.op->role & WIRE_ROLE_READ ? TRANSPORT_REMOTE_READ : TRANSPORT_REMOTE_WRITE;
-
-	if (run->head.op->role & WIRE_ROLE_ATOMIC)
-		return qp->memory.ops->remote_check(qp->memory.host, qp->config.qpn, atomic->rkey, atomic->va, 8,
-						    TRANSPORT_REMOTE_ATOMIC) == BASE_OK ? RC_ANSWER_PASS : RC_ANSWER_ACCESS;
-	if (!(run->head.op->has & WIRE_HAS_RETH) || reth->length == 0)
-		return RC_ANSWER_PASS;
-	if (qp->memory.ops->remote_check(qp->memory.host, qp->config.qpn, reth->rkey, reth->va, reth->length,
-					 access) != BASE_OK)
-		return RC_ANSWER_ACCESS;
-	return RC_ANSWER_PASS;
-}
-
-/* roce-wire 13, "Scatter list of the receive WQE bad"; a region that went away since the RETH was checked counts as rkey. */
-static enum rc_answer step_execute(struct rc_qp *qp, const struct transport_run *run)
-{
-	struct rc_responder *r = &qp->resp;
-	const struct transport_memory_ops *ops = qp->memory.ops;
-	bool starts = run->head.op->role & WIRE_ROLE_STARTS;
-	uint64_t offset = message_offset(qp, run);
-
-	if (run->head.op->role & WIRE_ROLE_ATOMIC) {
-		const struct wire_atomiceth *a = &run->head.atomic;
-		enum transport_atomic op = run->last_opcode == WIRE_RC_FETCH_ADD ? TRANSPORT_FETCH_ADD : TRANSPORT_COMPARE_SWAP;
-
-		return ops->remote_atomic(qp->memory.host, qp->config.qpn, a->rkey, a->va, op, a->swap_or_add, a->compare,
-					  &r->atomic_result) == BASE_OK ? RC_ANSWER_PASS : RC_ANSWER_ACCESS;
-	}
-	if (run->head.payload_len == 0)
-		return RC_ANSWER_PASS;
-	if (run->head.op->role & WIRE_ROLE_SEND) {
-		if (ops->scatter(qp->memory.host, r->recv.sge, r->recv.num_sge, offset, run->head.payload,
-				 run->head.payload_len) != BASE_OK)
-			return RC_ANSWER_OPERATION;
-		return RC_ANSWER_PASS;
-	}
-	if (ops->remote_write(qp->memory.host, qp->config.qpn, starts ? run->head.reth.rkey : r->write_rkey,
-			      (starts ? run->head.reth.va : r->write_va) + offset, run->head.payload,
-			      run->head.payload_len) != BASE_OK)
-		return RC_ANSWER_ACCESS;
-	return RC_ANSWER_PASS;
-}
-
-/* In the order of roce-wire 13. */
-static enum rc_answer (*const ladder[])(struct rc_qp *qp, const struct transport_run *run) = {
-	step_sequence, step_operation, step_resources, step_length, step_rkey, step_execute,
-};
-
-static enum rc_answer climb(struct rc_qp *qp, const struct transport_run *run)
-{
-	enum rc_answer answer = RC_ANSWER_PASS;
-
-	for (size_t i = 0; answer == RC_ANSWER_PASS && i < sizeof(ladder) / sizeof(ladder[0]); i++)
-		answer = ladder[i](qp, run);
-	return answer;
 }
 
 static void owe_ack(struct rc_responder *r)
@@ -229,27 +47,41 @@ static void owe_ack(struct rc_responder *r)
 		r->owed = RC_OWED_ACK;
 }
 
+/* False when the peer may not have this rkey invalidated. */
+static bool invalidate(struct rc_qp *qp, uint32_t rkey)
+{
+	const struct transport_memory_ops *ops = qp->memory.ops;
+
+	return ops->remote_invalidate && ops->remote_invalidate(qp->memory.host, qp->config.qpn, rkey) == BASE_OK;
+}
+
 static void finish_message(struct rc_qp *qp, const struct transport_run *run, const struct wire_opcode *last)
 {
 	struct rc_responder *r = &qp->resp;
-	bool imm = last->has & WIRE_HAS_IMMDT;
 	struct transport_completion c = {
-		.wr_id = r->recv.wr_id,
 		.status = TRANSPORT_SUCCESS,
 		.opcode = last->role & WIRE_ROLE_SEND ? TRANSPORT_WC_RECV : TRANSPORT_WC_RECV_RDMA_WITH_IMM,
 		.byte_len = (uint32_t)r->done,
-		.imm_or_inv = imm ? run->head.imm : 0,
 		.src_qpn = qp->config.dest_qpn,
-		.index = r->recv.index,
-		.wc_flags = imm ? TRANSPORT_WC_WITH_IMM : 0,
 		.solicited = run->head.bth.solicited,
-		.signaled = true,
 	};
 
 	r->kind = 0;
 	r->msn = wire_psn_add(r->msn, 1);
-	if (r->has_recv)
-		responder_complete(qp, &c);
+	if (last->has & WIRE_HAS_IMMDT) {
+		c.imm_or_inv = run->head.imm;
+		c.wc_flags = TRANSPORT_WC_WITH_IMM;
+	} else if (last->has & WIRE_HAS_IETH) {
+		c.imm_or_inv = run->head.inv_rkey;
+		c.wc_flags = TRANSPORT_WC_WITH_INV;
+		if (!invalidate(qp, run->head.inv_rkey)) {
+			owe_ack(r);
+			intake_end(&qp->intake, TRANSPORT_REM_INV_REQ_ERR, qp->config.dest_qpn);
+			rc_enter_error(qp);
+			return;
+		}
+	}
+	intake_complete(&qp->intake, c);
 }
 
 static void commit(struct rc_qp *qp, const struct transport_run *run)
@@ -271,7 +103,7 @@ static void commit(struct rc_qp *qp, const struct transport_run *run)
 	if (role & (WIRE_ROLE_READ | WIRE_ROLE_ATOMIC))
 		rc_read_add(qp, &run->head, r->atomic_result);
 	if (role & WIRE_ROLE_READ)
-		r->expected = wire_psn_add(r->expected, rc_read_psns(run->head.reth.length, qp->config.mtu));
+		r->expected = wire_psn_add(r->expected, message_packets(run->head.reth.length, qp->config.mtu));
 	else
 		r->expected = wire_psn_add(r->expected, run->packets);
 	r->gap_reported = false;
@@ -291,7 +123,7 @@ static enum rc_verdict refuse(struct rc_qp *qp, uint32_t psn, uint8_t syndrome, 
 	qp->resp.owed_psn = psn;
 	qp->resp.owed_syndrome = syndrome;
 	qp->events |= event;
-	rc_responder_end_recv(qp, recv_status);
+	intake_end(&qp->intake, recv_status, qp->config.dest_qpn);
 	rc_enter_error(qp);
 	return RC_NAKED;
 }
@@ -333,7 +165,7 @@ static enum rc_verdict give(struct rc_qp *qp, const struct transport_run *packet
 /* A run whose first PSN is the expected one. */
 static enum rc_verdict take(struct rc_qp *qp, const struct transport_run *run)
 {
-	enum rc_answer answer = climb(qp, run);
+	enum rc_answer answer = rc_judge(qp, run);
 	enum rc_verdict verdict;
 
 	if (answer == RC_ANSWER_PASS) {
@@ -343,9 +175,9 @@ static enum rc_verdict take(struct rc_qp *qp, const struct transport_run *run)
 	if (run->packets == 1)
 		return give(qp, run, answer);
 	for (uint32_t i = 0; i < run->packets; i++) {
-		struct transport_run packet = rc_run_slice(run, i, 1);
+		struct transport_run packet = transport_run_slice(run, i, 1);
 
-		answer = climb(qp, &packet);
+		answer = rc_judge(qp, &packet);
 		if (answer != RC_ANSWER_PASS) {
 			verdict = give(qp, &packet, answer);
 			return i > 0 && verdict == RC_RNR ? RC_TOOK : verdict;
@@ -363,11 +195,11 @@ static enum rc_verdict take_in_order(struct rc_qp *qp, const struct transport_ru
 
 	if (run->packets == 1 || !(last->role & WIRE_ROLE_WRITE) || !(last->has & WIRE_HAS_IMMDT))
 		return take(qp, run);
-	part = rc_run_slice(run, 0, run->packets - 1u);
+	part = transport_run_slice(run, 0, run->packets - 1u);
 	verdict = take(qp, &part);
 	if (verdict != RC_TOOK)
 		return verdict;
-	part = rc_run_slice(run, run->packets - 1u, 1);
+	part = transport_run_slice(run, run->packets - 1u, 1);
 	verdict = take(qp, &part);
 	return verdict == RC_RNR ? RC_TOOK : verdict;
 }
@@ -404,8 +236,23 @@ enum rc_verdict rc_responder_receive(struct rc_qp *qp, const struct transport_ru
 		return RC_DUPLICATE;
 	}
 	qp->stats.duplicates += (uint32_t)-ahead;
-	rest = rc_run_slice(run, (uint32_t)-ahead, run->packets - (uint32_t)-ahead);
+	rest = transport_run_slice(run, (uint32_t)-ahead, run->packets - (uint32_t)-ahead);
 	return take_in_order(qp, &rest);
+}
+
+/* An ACK or NAK. False when it does not fit into the room. */
+static bool write_ack(struct rc_qp *qp, uint32_t psn, uint8_t syndrome, const struct transport_room *room, struct transport_run *out,
+		      size_t *used)
+{
+	if (!transport_run_fit(0, 1, 0, qp->config.mtu, 1, WIRE_AETH_BYTES, 0, room))
+		return false;
+	memset(&out->head, 0, sizeof(out->head));
+	rc_head(qp, psn, out);
+	out->head.bth.opcode = out->last_opcode = WIRE_RC_ACKNOWLEDGE;
+	out->head.aeth.syndrome = syndrome;
+	out->head.aeth.msn = qp->resp.msn;
+	out->packets = 1;
+	return transport_run_write(out, NULL, 0, room, used) == BASE_OK;
 }
 
 int rc_responder_next(struct rc_qp *qp, const struct transport_room *room, struct transport_run *out, size_t *used)
@@ -436,7 +283,7 @@ int rc_responder_next(struct rc_qp *qp, const struct transport_room *room, struc
 		syndrome = r->owed_syndrome;
 		break;
 	}
-	if (!rc_run_write_ack(qp, psn, syndrome, r->msn, room, out, used))
+	if (!write_ack(qp, psn, syndrome, room, out, used))
 		return 0;
 	if (r->owed == RC_OWED_ACK)
 		qp->stats.acks_sent++;
@@ -445,17 +292,5 @@ int rc_responder_next(struct rc_qp *qp, const struct transport_room *room, struc
 	else
 		qp->stats.naks_sent++;
 	r->owed = RC_OWED_NONE;
-	return 1;
-}
-
-int rc_responder_completion_next(struct rc_qp *qp, struct transport_completion *out)
-{
-	struct rc_responder *r = &qp->resp;
-
-	if (r->completion_count == 0)
-		return 0;
-	*out = r->completions[r->completion_first];
-	r->completion_first = (uint8_t)((r->completion_first + 1) % RC_RECV_COMPLETIONS);
-	r->completion_count--;
 	return 1;
 }

@@ -19,7 +19,7 @@
 #include "transport/rc.h"
 
 #include "base/clock.h"
-#include "transport/rc_run.h"
+#include "transport/run.h"
 #include "wire/aeth.h"
 #include "wire/opcode.h"
 #include "wire/psn.h"
@@ -217,7 +217,7 @@ static enum rc_verdict receive_data(struct rc_qp *qp, uint64_t now, const struct
 
 	if (behind != 0 && behind < run->packets) {
 		/* Its front is old. */
-		rest = rc_run_slice(run, behind, run->packets - behind);
+		rest = transport_run_slice(run, behind, run->packets - behind);
 		return receive_data(qp, now, &rest);
 	}
 	if (ahead >= out || run->packets > out - ahead)

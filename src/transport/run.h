@@ -38,4 +38,34 @@ struct transport_room {
 	bool framed;
 };
 
+/* Do head, last_opcode, packets and payload_len of a run from a link describe packets of one message? A single packet always does. */
+bool transport_run_is_coherent(const struct transport_run *run, uint32_t mtu);
+/* Packets [skip, skip + count) of a coherent run, as a run; its payload is that of the original. */
+struct transport_run transport_run_slice(const struct transport_run *run, uint32_t skip, uint32_t count);
+
+/*
+ * How many packets from `index` of `total` on, at most `limit`, form one run that fits the room; `left` payload bytes remain.
+ * The headers are what FIRST and LAST carry beyond the BTH. 0: not even one fits.
+ */
+uint32_t transport_run_fit(uint32_t index, uint32_t total, uint64_t left, uint32_t mtu, uint32_t limit, size_t first_header,
+			   size_t last_header, const struct transport_room *room);
+
+/* Where the payload of a run comes from: bytes [offset, offset + len) to dst, len > 0. 0 or a code of memory.h. */
+struct transport_source {
+	int (*fetch)(void *of, uint64_t offset, uint8_t *dst, uint32_t len);
+	void *of;
+};
+/*
+ * Writes a run that fits into the room. Of *run, everything is set but head.op, head.payload and the pad, which are filled in here; payload_len bytes
+ * come from `offset` of the source (NULL when there are none). 0 and *used, or the error of the fetch.
+ */
+int transport_run_write(struct transport_run *run, const struct transport_source *source, uint64_t offset,
+			const struct transport_room *room, size_t *used);
+
+/* roce-wire 18: the same partition, and one of the two a full member. */
+static inline bool transport_pkey_matches(uint16_t a, uint16_t b)
+{
+	return ((a ^ b) & 0x7fff) == 0 && (a & 0x7fff) != 0 && ((a | b) & 0x8000) != 0;
+}
+
 #endif

@@ -24,7 +24,6 @@
 #include "transport/run.h"
 
 enum { UD_GRH_BYTES = 40 };
-#define UD_GSI_QKEY 0x80010000u /* of QP 1, whatever is configured */
 
 /* Values of enum ibv_qp_state. */
 enum ud_state { UD_RESET, UD_INIT, UD_RTR, UD_RTS, UD_SQD, UD_SQE, UD_ERROR };

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "transport/rc_run.h"
+#include "transport/run.h"
 
 #include <string.h>
 
-#include "wire/aeth.h"
 #include "wire/opcode.h"
 #include "wire/psn.h"
 
 enum { RUN_KINDS = WIRE_ROLE_REQUEST | WIRE_ROLE_RESPONSE | WIRE_ROLE_SEND | WIRE_ROLE_WRITE | WIRE_ROLE_READ };
 
-bool rc_run_is_coherent(const struct transport_run *run, uint32_t mtu)
+bool transport_run_is_coherent(const struct transport_run *run, uint32_t mtu)
 {
 	const struct wire_opcode *first = run->head.op;
 	const struct wire_opcode *last = wire_opcode_find(run->last_opcode);
@@ -30,9 +29,13 @@ bool rc_run_is_coherent(const struct transport_run *run, uint32_t mtu)
 
 static uint8_t middle_of(const struct wire_opcode *op)
 {
+	uint8_t middle = WIRE_RDMA_READ_RESPONSE_MIDDLE;
+
 	if (op->role & WIRE_ROLE_SEND)
-		return WIRE_RC_SEND_MIDDLE;
-	return op->role & WIRE_ROLE_WRITE ? WIRE_RC_RDMA_WRITE_MIDDLE : WIRE_RC_RDMA_READ_RESPONSE_MIDDLE;
+		middle = WIRE_SEND_MIDDLE;
+	else if (op->role & WIRE_ROLE_WRITE)
+		middle = WIRE_RDMA_WRITE_MIDDLE;
+	return (uint8_t)WIRE_OPCODE(op->transport, middle);
 }
 
 static uint8_t opcode_at(const struct transport_run *run, uint32_t index)
@@ -42,7 +45,7 @@ static uint8_t opcode_at(const struct transport_run *run, uint32_t index)
 	return index == run->packets - 1u ? run->last_opcode : middle_of(run->head.op);
 }
 
-struct transport_run rc_run_slice(const struct transport_run *run, uint32_t skip, uint32_t count)
+struct transport_run transport_run_slice(const struct transport_run *run, uint32_t skip, uint32_t count)
 {
 	struct transport_run out = *run;
 	bool has_last = skip + count == run->packets;
@@ -59,33 +62,7 @@ struct transport_run rc_run_slice(const struct transport_run *run, uint32_t skip
 	return out;
 }
 
-bool rc_run_write_ack(struct rc_qp *qp, uint32_t psn, uint8_t syndrome, uint32_t msn, const struct transport_room *room,
-		      struct transport_run *out, size_t *used)
-{
-	size_t need = room->framed ? WIRE_BTH_BYTES + WIRE_AETH_BYTES + WIRE_ICRC_BYTES : 0;
-
-	if (room->bytes < need)
-		return false;
-	memset(&out->head, 0, sizeof(out->head));
-	out->head.bth.opcode = WIRE_RC_ACKNOWLEDGE;
-	out->head.bth.migreq = true;
-	out->head.bth.pkey = qp->config.pkey;
-	out->head.bth.dest_qpn = qp->config.dest_qpn;
-	out->head.bth.psn = psn;
-	out->head.aeth.syndrome = syndrome;
-	out->head.aeth.msn = msn;
-	out->head.op = wire_opcode_find(WIRE_RC_ACKNOWLEDGE);
-	out->head.payload = room->buf;
-	out->packets = 1;
-	out->last_opcode = WIRE_RC_ACKNOWLEDGE;
-	out->mtu = qp->config.mtu;
-	if (room->framed)
-		out->head.payload = room->buf + wire_packet_encode_headers(room->buf, &out->head);
-	*used = need;
-	return true;
-}
-
-uint32_t rc_run_fit(uint32_t index, uint32_t total, uint64_t left, uint32_t mtu, uint32_t limit, size_t first_header,
+uint32_t transport_run_fit(uint32_t index, uint32_t total, uint64_t left, uint32_t mtu, uint32_t limit, size_t first_header,
 		    size_t last_header, const struct transport_room *room)
 {
 	bool first = index == 0, last = index == total - 1;
@@ -112,32 +89,45 @@ uint32_t rc_run_fit(uint32_t index, uint32_t total, uint64_t left, uint32_t mtu,
 	return n < one ? n : (uint32_t)one;
 }
 
-uint8_t rc_run_opcode(uint8_t wr_op, uint32_t index, uint32_t total)
+int transport_run_write(struct transport_run *run, const struct transport_source *source, uint64_t offset,
+			const struct transport_room *room, size_t *used)
 {
-	static const uint8_t first[] = {
-		[TRANSPORT_OP_RDMA_WRITE] = WIRE_RC_RDMA_WRITE_FIRST,
-		[TRANSPORT_OP_RDMA_WRITE_WITH_IMM] = WIRE_RC_RDMA_WRITE_FIRST,
-		[TRANSPORT_OP_SEND] = WIRE_RC_SEND_FIRST,
-		[TRANSPORT_OP_SEND_WITH_IMM] = WIRE_RC_SEND_FIRST,
-	};
-	static const uint8_t last[] = {
-		[TRANSPORT_OP_RDMA_WRITE] = WIRE_RC_RDMA_WRITE_LAST,
-		[TRANSPORT_OP_RDMA_WRITE_WITH_IMM] = WIRE_RC_RDMA_WRITE_LAST_WITH_IMM,
-		[TRANSPORT_OP_SEND] = WIRE_RC_SEND_LAST,
-		[TRANSPORT_OP_SEND_WITH_IMM] = WIRE_RC_SEND_LAST_WITH_IMM,
-	};
-	static const uint8_t only[] = {
-		[TRANSPORT_OP_RDMA_WRITE] = WIRE_RC_RDMA_WRITE_ONLY,
-		[TRANSPORT_OP_RDMA_WRITE_WITH_IMM] = WIRE_RC_RDMA_WRITE_ONLY_WITH_IMM,
-		[TRANSPORT_OP_SEND] = WIRE_RC_SEND_ONLY,
-		[TRANSPORT_OP_SEND_WITH_IMM] = WIRE_RC_SEND_ONLY_WITH_IMM,
-	};
+	struct wire_packet *head = &run->head;
+	uint32_t left = head->payload_len;
+	uint8_t *at = room->buf;
+	struct wire_packet pkt;
 
-	if (total == 1)
-		return only[wr_op];
-	if (index == 0)
-		return first[wr_op];
-	if (index == total - 1)
-		return last[wr_op];
-	return wr_op == TRANSPORT_OP_SEND || wr_op == TRANSPORT_OP_SEND_WITH_IMM ? WIRE_RC_SEND_MIDDLE : WIRE_RC_RDMA_WRITE_MIDDLE;
+	head->op = wire_opcode_find(head->bth.opcode);
+	head->bth.pad = run->packets == 1 ? wire_packet_pad(left) : 0;
+	head->payload = at;
+	if (!room->framed) {
+		*used = left;
+		return left ? source->fetch(source->of, offset, at, left) : 0;
+	}
+	pkt = *head;
+	for (uint32_t i = 0; i < run->packets; i++) {
+		bool last = i == run->packets - 1u;
+		uint32_t len = last ? left : run->mtu;
+		int err = 0;
+
+		pkt.bth.opcode = opcode_at(run, i);
+		pkt.bth.psn = wire_psn_add(head->bth.psn, i);
+		pkt.bth.ack_req = last && head->bth.ack_req;
+		pkt.bth.solicited = last && head->bth.solicited;
+		pkt.bth.pad = wire_packet_pad(len);
+		at += wire_packet_encode_headers(at, &pkt);
+		if (i == 0)
+			head->payload = at;
+		if (len)
+			err = source->fetch(source->of, offset, at, len);
+		if (err)
+			return err;
+		at += len;
+		memset(at, 0, pkt.bth.pad);
+		at += pkt.bth.pad + WIRE_ICRC_BYTES;
+		offset += len;
+		left -= len;
+	}
+	*used = (size_t)(at - room->buf);
+	return 0;
 }
