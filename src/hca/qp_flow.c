@@ -239,11 +239,15 @@ static void flow_publish(struct node_flow *flow)
 	struct hca_qp *qp = qp_of(flow);
 	struct transport_completion done;
 
+	/*
+	 * Sends first: an answer follows the acknowledgement of what it answers, so a program that sees the answer may count on a
+	 * free send slot (ib_send_lat -e does).
+	 */
 	stage_receives(qp);
-	push_staged(qp);
 	while (rc_send_completion_next(&qp->rc, &done) != 0)
 		if (done.signaled)
 			push(qp, qp->send_cq, &done, true);
+	push_staged(qp);
 	/* Before the flush: a receive posted meanwhile is either found by it, or its poster finds the state and kicks. */
 	hca_qp_state_follow(qp);
 	if (rc_state_get(&qp->rc) == RC_ERROR) {

@@ -149,6 +149,7 @@ static void control_put(struct msghdr *msg, int level, int type, const void *val
 {
 	struct cmsghdr *cmsg = (struct cmsghdr *)(void *)((uint8_t *)msg->msg_control + msg->msg_controllen);
 
+	memset(cmsg, 0, CMSG_SPACE(len)); /* the padding goes to the kernel, too */
 	cmsg->cmsg_level = level;
 	cmsg->cmsg_type = type;
 	cmsg->cmsg_len = CMSG_LEN(len);

@@ -68,8 +68,12 @@ static unsigned sleep_until(struct node *node, int epoll, uint64_t until)
 		timeout.tv_sec = (time_t)((until - now) / BASE_SEC);
 		timeout.tv_nsec = (long)((until - now) % BASE_SEC);
 	}
-	int count = epoll_pwait2(epoll, events, 4, until == BASE_NEVER ? NULL : &timeout, NULL);
-	if (count < 0 && errno == ENOSYS) /* before Linux 5.11: milliseconds, rounded up */
+	static _Atomic bool coarse; /* before Linux 5.11: milliseconds, rounded up */
+	int count = atomic_load_explicit(&coarse, memory_order_relaxed) ? -1 :
+		    epoll_pwait2(epoll, events, 4, until == BASE_NEVER ? NULL : &timeout, NULL);
+	if (count < 0 && errno == ENOSYS)
+		atomic_store_explicit(&coarse, true, memory_order_relaxed);
+	if (atomic_load_explicit(&coarse, memory_order_relaxed))
 		count = epoll_wait(epoll, events, 4,
 				   until == BASE_NEVER ? -1 : (int)((until > now ? until - now : 0) / BASE_MSEC) + 1);
 	atomic_store(&node->sleeping_until, 0);

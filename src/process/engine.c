@@ -11,6 +11,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "link/drop.h"
 
 static pthread_mutex_t engine_lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic(struct process_engine *) engine_now; /* written under engine_lock */
@@ -109,7 +110,7 @@ static int link_counters_create(struct export_writer *export, struct link_counte
 			snprintf(texts[count++], EXPORT_NAME_BYTES, "%s_%s", kinds[k], measures[m]);
 	snprintf(texts[count++], EXPORT_NAME_BYTES, "icrc_foreign_id");
 	for (unsigned d = 0; d < LINK_DROPS; d++)
-		snprintf(texts[count++], EXPORT_NAME_BYTES, "dropped: %s", link_drop_text((enum link_drop)d));
+		snprintf(texts[count++], EXPORT_NAME_BYTES, "drop_%s", link_drop_name((enum link_drop)d));
 	for (unsigned i = 0; i < COUNT; i++)
 		names[i] = texts[i];
 	int err = export_counters_reserve(export, "link", "", names, COUNT, NULL, &values);
@@ -124,7 +125,7 @@ static int export_create(struct process_engine *engine, struct link_counters **c
 
 	if (err != 0)
 		return err;
-	const char *const node_counters[] = { "dropped: unknown QPN" };
+	const char *const node_counters[] = { "drop_unknown_qpn" };
 	err = link_counters_create(engine->export, counters);
 	if (err == 0)
 		err = export_counters_reserve(engine->export, "node", "", node_counters, 1, NULL, unknown_qpn);

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Short names of the drop causes, for counters; link_drop_text() has the sentences. Pure. */
+#ifndef LINK_DROP_H
+#define LINK_DROP_H
+
+#include "link/link.h"
+
+/* "icrc", "send_full", ...: one word, never NULL. */
+const char *link_drop_name(enum link_drop drop);
+
+#endif
