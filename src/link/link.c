@@ -152,6 +152,11 @@ unsigned link_receive(struct link *link, bool udp, bool scan, unsigned budget, l
 	return done;
 }
 
+void link_keep(struct link *link)
+{
+	link->shm.keep = true;
+}
+
 bool link_sleep_begin(struct link *link)
 {
 	/* What the last budget left uncut is in our memory, no descriptor tells of it. */

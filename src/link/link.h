@@ -152,6 +152,12 @@ bool link_room_take(struct link *link, uint64_t slots[4], bool *udp);
  * or receive. `scan` looks at the tails of all attached rings, not only at those whose doorbell bit is set.
  */
 unsigned link_receive(struct link *link, bool udp, bool scan, unsigned budget, link_sink *sink, void *context);
+/*
+ * From the sink alone, for the LINK_SHM run that it was just given: the run stays at the head of its ring, and all that is
+ * behind it waits, until a later link_receive() gave it to the sink again without this call. Each link_receive() does so once. It counts
+ * for nothing in the budget, and a kept run is no reason not to sleep: whoever keeps one has a time by which he looks again.
+ */
+void link_keep(struct link *link);
 
 /*
  * Sleeping: link_sleep_begin() sets the sleeping word, fences and rescans; true: nothing is there, peers will write

@@ -337,11 +337,17 @@ static unsigned peer_receive(struct link_shm *shm, struct link_shm_peer *peer, u
 			break;
 		rx.kind = LINK_SHM;
 		rx.source_slot = peer->slot;
-		link_count_received(shm->counters, LINK_SHM, rx.run.packets, rx.run.head.payload_len);
-		if (link_hooks_any(&shm->hooks))
+		shm->keep = false;
+		/* Counted, judged and observed is a run once, however often it is offered. */
+		if (!peer->kept)
+			link_count_received(shm->counters, LINK_SHM, rx.run.packets, rx.run.head.payload_len);
+		if (!peer->kept && link_hooks_any(&shm->hooks))
 			link_hooks_sink(&shm->hooks, shm->counters, &rx, sink, context);
 		else
 			sink(context, &rx);
+		peer->kept = shm->keep;
+		if (peer->kept)
+			break;
 		if (link_ring_pop(&peer->rx) && link_ring_take_want(&peer->rx))
 			wake(peer->wake, peer->eventfd);
 	}
@@ -378,7 +384,7 @@ unsigned link_shm_receive(struct link_shm *shm, bool scan, unsigned budget, link
 			struct link_shm_peer *peer = shm->peers[shm->attached[place]];
 			bool bit_is_set = rung[peer->slot / 64] >> peer->slot % 64 & 1;
 
-			if (!scan && !bit_is_set)
+			if (peer->kept ? round > 0 : !scan && !bit_is_set)
 				continue;
 			n = peer_receive(shm, peer, budget - done < LINK_SHM_QUANTUM ? budget - done : LINK_SHM_QUANTUM,
 					sink, context);
@@ -388,7 +394,7 @@ unsigned link_shm_receive(struct link_shm *shm, bool scan, unsigned budget, link
 			if (n > 0) {
 				peer->idle_looks = 0;
 				shm->turn = (place + 1) % shm->attached_count;
-			} else if (round == 0) {
+			} else if (round == 0 && !peer->kept) {
 				peer_is_idle(shm, peer, bit_is_set);
 			}
 		}
@@ -414,7 +420,7 @@ bool link_shm_sleep_begin(struct link_shm *shm)
 	for (unsigned i = 0; i < shm->attached_count && !found; i++) {
 		struct link_shm_peer *peer = shm->peers[shm->attached[i]];
 
-		found = link_ring_is_ready(&peer->rx) || (peer->wants && (is_closed(peer) || link_ring_has_room(&peer->tx)));
+		found = (!peer->kept && link_ring_is_ready(&peer->rx)) || (peer->wants && (is_closed(peer) || link_ring_has_room(&peer->tx)));
 	}
 	if (found)
 		atomic_store_explicit(&shm->own->sleeping, 0, memory_order_relaxed);

@@ -38,6 +38,7 @@ struct link_shm_peer {
 	uint32_t idle_looks;
 	uint8_t slot;
 	bool dirty; /* committed since the last flush: is in link_shm.dirty */
+	bool kept;  /* the sink did not take the run at the head of rx yet */
 	bool wants; /* waits for room */
 };
 
@@ -50,6 +51,7 @@ struct link_shm {
 	uint8_t dirty[IPC_SLOTS];
 	unsigned attached_count, dirty_count, wants_count;
 	unsigned turn; /* place in `attached` that receives first next time */
+	bool keep;     /* link_keep() was called since the sink was */
 	uint8_t slot;
 };
 

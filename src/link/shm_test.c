@@ -115,6 +115,57 @@ static void doorbell_is_cleared_when_idle(void **state)
 	test_pair_free(&pair);
 }
 
+struct reluctant {
+	struct link *link;
+	unsigned keeps; /* how often the run at the head is still refused */
+	unsigned offers;
+	struct seen seen;
+};
+
+static void keep_some(void *context, const struct link_rx *rx)
+{
+	struct reluctant *r = context;
+
+	r->offers++;
+	if (r->keeps > 0) {
+		r->keeps--;
+		link_keep(r->link);
+		return;
+	}
+	see(&r->seen, rx);
+}
+
+/* A run that the sink keeps is offered once per look, counted once, holds back what is behind it, and lets its owner sleep. */
+static void kept_run_stays_at_the_head(void **state)
+{
+	struct test_pair pair;
+	struct reluctant r = { .keeps = 3 };
+	struct link_path path = test_path(1, 2);
+
+	test_pair_make(&pair, 1, 2);
+	r.link = pair.end[1].link;
+	for (uint32_t i = 0; i < 3; i++)
+		assert_int_equal(send_one(&pair.end[0], &path, i, 8 + i), 0);
+	link_flush(pair.end[0].link);
+	for (unsigned i = 1; i <= 3; i++) {
+		assert_int_equal(link_receive(r.link, false, false, 8, keep_some, &r), 0);
+		assert_int_equal(r.offers, i);
+		assert_int_equal(r.seen.count, 0);
+		assert_int_equal(pair.end[1].counters.received_runs[LINK_SHM], 1);
+		assert_true(link_sleep_begin(r.link));
+		link_sleep_end(r.link);
+	}
+	/* Its doorbell may even be lost. */
+	atomic_store(&pair.end[1].wake->doorbell[0], 0);
+	assert_int_equal(link_receive(r.link, false, false, 8, keep_some, &r), 3);
+	assert_true(r.seen.count == 3 && r.seen.bytes == 27 && r.seen.disorder == 0 && r.seen.corrupt == 0);
+	assert_int_equal(pair.end[1].counters.received_runs[LINK_SHM], 3);
+	assert_int_equal(send_one(&pair.end[0], &path, 3, 8), 0);
+	link_flush(pair.end[0].link);
+	assert_false(link_sleep_begin(r.link));
+	test_pair_free(&pair);
+}
+
 static void process_reaches_itself(void **state)
 {
 	struct test_end end;
@@ -525,6 +576,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(runs_cross_a_pair),
 		cmocka_unit_test(doorbell_is_cleared_when_idle),
+		cmocka_unit_test(kept_run_stays_at_the_head),
 		cmocka_unit_test(process_reaches_itself),
 		cmocka_unit_test(sleeping_is_seen),
 		cmocka_unit_test(full_ring_wakes_its_producer),
