@@ -53,6 +53,7 @@ void verbs_context_fill_ops(struct verbs_context *ex)
 	/* alloc_mw stays NULL: the inline answers EOPNOTSUPP, and without a window the other two are never reached. */
 	ex->query_port = verbs_query_port;
 	ex->query_device_ex = verbs_query_device_ex;
+	ex->create_cq_ex = verbs_create_cq_ex;
 	ex->create_qp_ex = verbs_create_qp_ex;
 	ex->create_srq_ex = verbs_create_srq_ex;
 }

@@ -92,15 +92,13 @@ VERBS_PUBLIC void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int nevents)
 	hca_cq_events_ack(verbs_cq_of(cq)->hca, nevents);
 }
 
-VERBS_PUBLIC struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_context, struct ibv_comp_channel *channel,
-					  int comp_vector)
+struct verbs_cq *verbs_cq_create(struct ibv_context *context, uint32_t cqe, void *cq_context, struct ibv_comp_channel *channel,
+				 uint32_t comp_vector, bool ignore_overrun)
 {
 	if (verbs_is_inherited(context))
 		return verbs_null_inherited();
-	if (cqe <= 0 || comp_vector < 0)
-		return verbs_null(BASE_ERR_INVAL);
 	struct verbs_cq *cq = calloc(1, sizeof(*cq));
-	struct hca_cq_attr attr = { .user = cq, .cqe = (uint32_t)cqe, .comp_vector = (uint32_t)comp_vector,
+	struct hca_cq_attr attr = { .user = cq, .cqe = cqe, .comp_vector = comp_vector, .ignore_overrun = ignore_overrun,
 				    .channel = channel == NULL ? NULL : verbs_channel_of(channel)->hca };
 	if (cq == NULL)
 		return verbs_null(BASE_ERR_NOMEM);
@@ -109,13 +107,24 @@ VERBS_PUBLIC struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, 
 	cq->ibv.cq_context = cq_context;
 	pthread_mutex_init(&cq->ibv.mutex, NULL);
 	pthread_cond_init(&cq->ibv.cond, NULL);
+	pthread_mutex_init(&cq->poll_lock, NULL);
 	int err = hca_cq_create(verbs_context_of(context)->hca, &attr, &cq->hca);
 	if (err != 0) {
 		free(cq);
 		return verbs_null(err);
 	}
 	cq->ibv.cqe = (int)attr.cqe;
-	return &cq->ibv;
+	return cq;
+}
+
+VERBS_PUBLIC struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_context, struct ibv_comp_channel *channel,
+					  int comp_vector)
+{
+	if (cqe <= 0 || comp_vector < 0)
+		return verbs_null(BASE_ERR_INVAL);
+	struct verbs_cq *cq = verbs_cq_create(context, (uint32_t)cqe, cq_context, channel, (uint32_t)comp_vector, false);
+
+	return cq == NULL ? NULL : &cq->ibv;
 }
 
 VERBS_PUBLIC int ibv_resize_cq(struct ibv_cq *cq, int cqe)
@@ -138,6 +147,7 @@ VERBS_PUBLIC int ibv_destroy_cq(struct ibv_cq *cq)
 
 	if (err != 0)
 		return base_err_to_errno(err);
+	pthread_mutex_destroy(&verbs_cq_of(cq)->poll_lock);
 	pthread_cond_destroy(&cq->cond);
 	pthread_mutex_destroy(&cq->mutex);
 	free(cq);

@@ -29,8 +29,15 @@ struct verbs_channel {
 };
 
 struct verbs_cq {
-	struct ibv_cq ibv;
+	union {
+		struct ibv_cq ibv; /* the head of the extended one */
+		struct ibv_cq_ex ex;
+	};
 	struct hca_cq *hca;
+	/* Between start_poll and end_poll; guarded by poll_lock, unless single_threaded. */
+	pthread_mutex_t poll_lock;
+	struct hca_wc current;
+	bool single_threaded;
 };
 
 struct verbs_srq {
@@ -68,6 +75,10 @@ static inline struct verbs_cq *verbs_cq_of(struct ibv_cq *cq) { return (struct v
 static inline struct verbs_srq *verbs_srq_of(struct ibv_srq *srq) { return (struct verbs_srq *)(void *)srq; }
 static inline struct verbs_ah *verbs_ah_of(struct ibv_ah *ah) { return (struct verbs_ah *)(void *)ah; }
 static inline struct verbs_qp *verbs_qp_of(struct ibv_qp *qp) { return (struct verbs_qp *)(void *)qp; }
+
+/* cq.c: a queue for both kinds. NULL and errno. */
+struct verbs_cq *verbs_cq_create(struct ibv_context *context, uint32_t cqe, void *cq_context, struct ibv_comp_channel *channel,
+				 uint32_t comp_vector, bool ignore_overrun);
 
 /* qp_ex.c: the function pointers of ibv_wr_*, for the operations asked for. EOPNOTSUPP for one that cannot be done; ENOMEM. */
 int verbs_builder_init(struct verbs_qp *qp, uint64_t send_ops_flags);

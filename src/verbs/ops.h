@@ -14,6 +14,8 @@ int verbs_query_port_old(struct ibv_context *context, uint8_t port_num, struct _
 /* cq.c */
 int verbs_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc);
 int verbs_req_notify_cq(struct ibv_cq *cq, int solicited_only);
+/* cq_ex.c */
+struct ibv_cq_ex *verbs_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr);
 /* qp.c, post.c */
 struct ibv_qp *verbs_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr);
 int verbs_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
