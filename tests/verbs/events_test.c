@@ -210,6 +210,82 @@ static void resize(void)
 	rc_pair_close(&a, &b);
 }
 
+static void extended(void)
+{
+	struct rc a, b;
+	struct ibv_cq_init_attr_ex attr = { .cqe = 32, .wc_flags = IBV_WC_STANDARD_FLAGS, .cq_context = &a };
+	struct ibv_poll_cq_attr poll = { 0 };
+
+	rc_open(&a, NULL);
+	attr.wc_flags |= IBV_WC_EX_WITH_COMPLETION_TIMESTAMP;
+	need_errno(ibv_create_cq_ex(a.context, &attr), EOPNOTSUPP);
+	attr.wc_flags = IBV_WC_STANDARD_FLAGS;
+	attr.comp_mask = 1u << 15;
+	need_errno(ibv_create_cq_ex(a.context, &attr), EINVAL);
+	attr.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS;
+	attr.flags = 1u << 15;
+	need_errno(ibv_create_cq_ex(a.context, &attr), EOPNOTSUPP);
+	attr.flags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
+	attr.cqe = 0;
+	need_errno(ibv_create_cq_ex(a.context, &attr), EINVAL);
+	attr.cqe = 32;
+	attr.flags = 0;
+	struct ibv_cq_ex *ex = ibv_create_cq_ex(a.context, &attr);
+	need(ex != NULL && ex->cqe >= 32 && ex->cq_context == &a && ex->context == a.context);
+	need_equal(ibv_destroy_qp(a.qp), 0);
+	struct ibv_qp_init_attr init = { .send_cq = a.send_cq, .recv_cq = ibv_cq_ex_to_cq(ex), .qp_type = IBV_QPT_RC,
+					 .cap = { 8, 8, 1, 1, 0 } };
+	a.qp = ibv_create_qp(a.pd, &init);
+	need(a.qp != NULL);
+	rc_open(&b, &(struct rc_options){ .context = a.context });
+	const struct rc_address to_a = rc_address_of(&a), to_b = rc_address_of(&b);
+	rc_connect(&a, &to_b);
+	rc_connect(&b, &to_a);
+	poll.comp_mask = 1;
+	need_equal(ibv_start_poll(ex, &poll), EINVAL);
+	poll.comp_mask = 0;
+	need_equal(ibv_start_poll(ex, &poll), ENOENT);
+	for (uint64_t i = 0; i < 3; i++)
+		need_equal(rc_receive(&a, 100 + i, 0, 64), 0);
+	need_equal(rc_post(&b, 0x01020304, IBV_WR_SEND_WITH_IMM, IBV_SEND_SIGNALED, 0, 33, NULL, 0), 0);
+	need_equal(rc_post(&b, 2, IBV_WR_SEND, IBV_SEND_SIGNALED, 0, 44, NULL, 0), 0);
+	need_equal(rc_post(&b, 3, IBV_WR_SEND, IBV_SEND_SIGNALED, 0, 65, NULL, 0), 0); /* too long */
+	cq_wait(b.send_cq);
+	cq_wait(b.send_cq);
+	cq_expect(b.send_cq, 3, IBV_WC_REM_INV_REQ_ERR, IBV_WC_SEND);
+	need_equal(ibv_start_poll(ex, &poll), 0);
+	need_equal(ex->wr_id, 100);
+	need_equal(ex->status, IBV_WC_SUCCESS);
+	need_equal(ibv_wc_read_opcode(ex), IBV_WC_RECV);
+	need_equal(ibv_wc_read_byte_len(ex), 33);
+	need_equal(ibv_wc_read_wc_flags(ex) & IBV_WC_WITH_IMM, IBV_WC_WITH_IMM);
+	const unsigned char wire[4] = { 1, 2, 3, 4 };
+	__be32 imm = ibv_wc_read_imm_data(ex);
+	need(memcmp(&imm, wire, 4) == 0);
+	need_equal(ibv_wc_read_qp_num(ex), a.qp->qp_num);
+	need_equal(ibv_wc_read_slid(ex), 0);
+	need_equal(ibv_wc_read_sl(ex), 0);
+	need_equal(ibv_wc_read_dlid_path_bits(ex), 0);
+	need_equal(ibv_next_poll(ex), 0);
+	need_equal(ex->wr_id, 101);
+	need_equal(ibv_wc_read_byte_len(ex), 44);
+	ibv_end_poll(ex);
+	/* The plain poll works on it, too. */
+	cq_expect(ibv_cq_ex_to_cq(ex), 102, IBV_WC_LOC_LEN_ERR, IBV_WC_RECV);
+	need_equal(ibv_start_poll(ex, &poll), ENOENT);
+	need_equal(ibv_destroy_qp(a.qp), 0);
+	need_equal(ibv_destroy_cq(ibv_cq_ex_to_cq(ex)), 0);
+	attr.wc_flags = 0;
+	attr.comp_mask = 0;
+	ex = ibv_create_cq_ex(a.context, &attr);
+	need(ex != NULL && ex->read_byte_len == NULL && ex->read_opcode != NULL && ex->read_completion_ts == NULL);
+	need_equal(ibv_destroy_cq(ibv_cq_ex_to_cq(ex)), 0);
+	init.recv_cq = a.recv_cq;
+	a.qp = ibv_create_qp(a.pd, &init);
+	need(a.qp != NULL);
+	rc_pair_close(&a, &b);
+}
+
 /* --- threads --- */
 
 enum { POSTERS = 2, POLLERS = 2, EACH = 3000 };
@@ -335,6 +411,7 @@ static const struct harness_case cases[] = {
 	{ "async_events", "COMM_EST and SQ_DRAINED, to the context that owns the object", async_events },
 	{ "overrun", "one completion too many: CQ_ERR, QP_FATAL", overrun },
 	{ "resize", "entries survive a resize, and it refuses to lose them", resize },
+	{ "extended", "start_poll, next_poll, end_poll and the readers", extended },
 	{ "threads", "two threads post to a QP, two poll its CQ, two serve the other side", threads },
 	{ "churning", "objects come and go while others carry data", churning },
 };
