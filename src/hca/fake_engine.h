@@ -63,7 +63,7 @@ static inline void fake_deliver(struct fake_engine *e, struct node_flow *from, c
 
 	e->packets += run->packets;
 	if (to != NULL && !e->cut)
-		to->ops->receive(to, e->now, &rx);
+		to->ops->receive(to, e->now, &rx, false);
 }
 
 /* Until nothing moves any more. Lock held. */

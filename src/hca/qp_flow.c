@@ -116,7 +116,7 @@ static bool is_from_peer(const struct hca_qp *qp, const struct link_rx *rx)
 	       (rx->kind != LINK_SHM || rx->source_slot == path->dest_qpn >> 16);
 }
 
-static void flow_receive(struct node_flow *flow, uint64_t now, const struct link_rx *rx)
+static uint64_t flow_receive(struct node_flow *flow, uint64_t now, const struct link_rx *rx, bool may_wait)
 {
 	static const enum hca_port_counter counters[RC_VERDICTS] = {
 		[RC_TOOK] = HCA_PORT_TOOK_RUNS,
@@ -136,10 +136,11 @@ static void flow_receive(struct node_flow *flow, uint64_t now, const struct link
 	hca_count(device, HCA_PORT_RECEIVED_BYTES, rx->run.head.payload_len);
 	if (!is_from_peer(qp, rx)) {
 		hca_count(device, HCA_PORT_DROP_ADDRESS, 1);
-		return;
+		return 0;
 	}
 	hca_count(device, counters[rc_receive(&qp->rc, now, &rx->run)], 1);
 	stage_receives(qp);
+	return 0;
 }
 
 static int flow_next(struct node_flow *flow, uint64_t now, const struct transport_room *room, struct transport_run *out,

@@ -19,6 +19,7 @@ struct node *node_create(const struct node_config *config)
 	node->config = *config;
 	node->link = config->link;
 	node->control_fd = config->control_fd;
+	node->kept_until = BASE_NEVER;
 	base_random_bytes(&start, sizeof(start));
 	node->next_index = start;
 	node->table = calloc(NODE_QPN_INDEXES, sizeof(struct node_flow *));
@@ -116,6 +117,17 @@ int node_flow_add(struct node *node, struct node_flow *flow)
 	return err;
 }
 
+/* Flows that UDP may reach are why pollers look at the socket. */
+static void count_udp(struct node *node, const struct node_flow *flow, int change)
+{
+	if (flow->path.kind != LINK_UDP)
+		return;
+	if (flow->ops->next_path != NULL)
+		node->any_flows += (uint32_t)change;
+	else
+		node->udp_flows += (uint32_t)change;
+}
+
 void node_flow_remove(struct node *node, struct node_flow *flow, bool linger)
 {
 	if (atomic_load(&node->dead))
@@ -124,8 +136,7 @@ void node_flow_remove(struct node *node, struct node_flow *flow, bool linger)
 	if (linger && flow->path.kind != LINK_NOWHERE && flow->ops->wants_room(flow, base_clock_now()))
 		linger_until(node, flow, base_clock_now() + NODE_LINGER_MAX);
 	node_forget(node, flow);
-	if (flow->path.kind == LINK_UDP)
-		node->udp_flows--;
+	count_udp(node, flow, -1);
 	node->table[flow->qpn & (NODE_QPN_INDEXES - 1)] = NULL;
 	node->flows--;
 	node_release(node);
@@ -138,12 +149,10 @@ struct node_flow *node_flow_find(struct node *node, uint32_t qpn)
 
 void node_flow_path(struct node *node, struct node_flow *flow, const struct link_path *path)
 {
-	if (flow->path.kind == LINK_UDP)
-		node->udp_flows--;
+	count_udp(node, flow, -1);
 	flow->path = *path;
 	flow->path.qpn = flow->qpn;
-	if (flow->path.kind == LINK_UDP)
-		node->udp_flows++;
+	count_udp(node, flow, 1);
 }
 
 void node_kick(struct node *node, struct node_flow *flow)
@@ -198,7 +207,7 @@ bool node_poll(struct node *node)
 		yield_after_empty_poll();
 		return true;
 	}
-	unsigned done = node_progress(node, node->udp_flows > 0 ? NODE_LOOK_UDP : 0);
+	unsigned done = node_progress(node, node_poll_looks(node));
 	node_release(node);
 	if (done == 0)
 		yield_after_empty_poll();
@@ -220,9 +229,13 @@ void node_peer_gone(struct node *node, uint8_t slot)
 		return;
 	node_lock_take(&node->lock);
 	/* What the peer wrote before it died still counts: drain, a bounded number of rounds (its ring holds no more). */
+	node->no_keeping = true;
 	for (int rounds = 0; rounds < 256 && node_progress(node, NODE_LOOK_ALL) > 0; rounds++)
 		;
+	node->no_keeping = false;
 	link_shm_detach(node->link, slot);
+	node->pairs[slot].refused = 0;
+	node_pair_settled(node, slot);
 	for (uint32_t index = 0; index < NODE_QPN_INDEXES; index++) {
 		struct node_flow *flow = node->table[index];
 
@@ -234,6 +247,29 @@ void node_peer_gone(struct node *node, uint8_t slot)
 		flow->ops->peer_gone(flow, node->now);
 		node_schedule(node, flow);
 	}
+	node_progress(node, 0);
+	node_release(node);
+}
+
+void node_pair_arrived(struct node *node, uint8_t slot)
+{
+	if (atomic_load(&node->dead))
+		return;
+	node_lock_take(&node->lock);
+	node->pairs[slot].refused = 0;
+	node_pair_settled(node, slot);
+	node_progress(node, 0);
+	node_release(node);
+}
+
+void node_pair_refused(struct node *node, uint8_t slot)
+{
+	if (atomic_load(&node->dead))
+		return;
+	node_lock_take(&node->lock);
+	node->now = base_clock_now();
+	node->pairs[slot].refused = node->now;
+	node_pair_settled(node, slot);
 	node_progress(node, 0);
 	node_release(node);
 }

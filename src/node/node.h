@@ -31,6 +31,12 @@ struct node_config {
 	/* Called by the progress thread, without the lock, when control_fd is readable or has hung up. May change control_fd: returns the one to watch. */
 	int (*control)(void *context);
 	void *control_context;
+	/*
+	 * Asks for a pair of rings with this slot, without waiting, progress lock held: the answer is node_pair_arrived() or
+	 * node_pair_refused(), never from inside. An error is a refusal. NULL: there are no pairs.
+	 */
+	int (*pair_ask)(void *context, uint8_t slot);
+	void *pair_context;
 };
 
 /* Starts the progress thread (all signals blocked but SIGSEGV, SIGBUS). NULL: out of memory or threads. */
@@ -70,6 +76,10 @@ void node_linger(struct node *node);
 
 /* Broker news, from the control callback; they take the lock. */
 void node_peer_gone(struct node *node, uint8_t slot);
+/* The link has a pair to this slot now. Wakes the flows that wait for it. */
+void node_pair_arrived(struct node *node, uint8_t slot);
+/* There will be none: what flows send there goes nowhere, and is counted, until somebody asks again after 100 ms. */
+void node_pair_refused(struct node *node, uint8_t slot);
 
 /* fork: prepare takes the lock; parent releases it; in the child the node is dead: every call on it is a no-op or BASE_ERR_GONE. */
 void node_fork_prepare(struct node *node);

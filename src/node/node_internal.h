@@ -21,6 +21,9 @@ enum {
 	NODE_BUSY_WAKES = 8,       /* wake-ups in a row with at least NODE_EMPTY_POLLS polls in between: the same */
 	NODE_BULK_BYTES = 16384,   /* in one round: more will follow at once */
 	NODE_TAKEN_WAKES = 64,     /* wake-ups in a row that found the work taken: the application polls, disarm */
+	NODE_SLOTS = 256,
+	NODE_ANY_LOOKS = 16,       /* polls between two looks at the socket while only flows of any path are there, and it was silent */
+	NODE_ANY_HOT = 4096,       /* polls for which it counts as busy after something came */
 };
 #define NODE_LOOK_IN_MIN (200 * BASE_USEC)
 #define NODE_LOOK_IN_MAX (10 * BASE_MSEC)
@@ -28,6 +31,7 @@ enum {
 #define NODE_BULK_LOOK (10 * BASE_USEC)    /* how long the thread stays awake for more of a bulk transfer: what a wake-up costs */
 #define NODE_YIELD_SHORT (20 * BASE_USEC)  /* a yield that took less found nobody else to run */
 #define NODE_LINGER_MAX (50 * BASE_MSEC)
+#define NODE_PAIR_RETRY (100 * BASE_MSEC)  /* a slot without a process is asked for again after this */
 
 /* A singly linked queue of flows; which link it runs through is up to progress.c. */
 struct node_queue {
@@ -55,6 +59,14 @@ struct node {
 	struct node_flow **table; /* by QPN index */
 	uint32_t flows, next_index;
 	uint32_t udp_flows;       /* flows whose path is UDP: poll the socket only then */
+	uint32_t any_flows;       /* flows with next_path that UDP may reach: poll it now and then */
+	uint32_t any_looks, any_hot;
+	uint64_t kept_until;      /* when a run that waits in a ring must be offered again; BASE_NEVER: none waits */
+	bool no_keeping;          /* the ring is about to go: nothing may wait in it */
+	struct {
+		bool asked;
+		uint64_t refused; /* when; 0: it was not */
+	} pairs[NODE_SLOTS];
 	bool receive_more;        /* the last round ended with its budget: the link may hold more */
 	struct node_queue ready, touched, waiting;
 	struct node_timers timers;
@@ -80,6 +92,12 @@ unsigned node_progress(struct node *node, unsigned looks);
 bool node_has_work(const struct node *node);
 /* Publishing and the timers of this flow are due at the end of the round. Progress lock held. */
 void node_touch(struct node *node, struct node_flow *flow);
+/* When a round is due although nothing arrives. Progress lock held. */
+uint64_t node_next_due(const struct node *node);
+/* Which looks (enum node_look) a poll takes besides the rings whose doorbell rang. Progress lock held. */
+unsigned node_poll_looks(struct node *node);
+/* Flows that wait for this pair go on. Progress lock held. */
+void node_pair_settled(struct node *node, uint8_t slot);
 /* The flow may have packets to send. Progress lock held. */
 void node_ready(struct node *node, struct node_flow *flow);
 /* Takes the flow out of every list. Progress lock held. */

@@ -34,6 +34,13 @@ struct counting_flow {
 	uint64_t deadline;
 	_Atomic uint32_t ticks;
 	bool gone;
+	/* Receiving keeps the first run for so long, or until it is released. */
+	uint64_t hold_ns, held_since;
+	_Atomic bool released;
+	_Atomic uint64_t held_ns;
+	_Atomic uint32_t offers;
+	/* Sending, with next_path: where each packet goes. */
+	struct link_path to[4];
 };
 
 static struct counting_flow *counting(struct node_flow *flow)
@@ -41,14 +48,24 @@ static struct counting_flow *counting(struct node_flow *flow)
 	return (struct counting_flow *)(void *)flow;
 }
 
-static void flow_receive(struct node_flow *flow, uint64_t now, const struct link_rx *rx)
+static uint64_t flow_receive(struct node_flow *flow, uint64_t now, const struct link_rx *rx, bool may_wait)
 {
+	struct counting_flow *self = counting(flow);
 	uint32_t number;
 
+	atomic_fetch_add(&self->offers, 1);
+	if (may_wait && self->hold_ns != 0) {
+		if (self->held_since == 0)
+			self->held_since = now;
+		if (!atomic_load(&self->released) && now < self->held_since + self->hold_ns)
+			return self->held_since + self->hold_ns;
+		atomic_store(&self->held_ns, now - self->held_since);
+	}
 	assert(rx->run.head.payload_len == sizeof(number));
 	memcpy(&number, rx->run.head.payload, sizeof(number));
 	assert(number == atomic_load(&counting(flow)->received));
 	atomic_fetch_add(&counting(flow)->received, 1);
+	return 0;
 }
 
 static bool flow_wants_room(struct node_flow *flow, uint64_t now)
@@ -95,14 +112,28 @@ static void flow_peer_gone(struct node_flow *flow, uint64_t now)
 	counting(flow)->gone = true;
 }
 
+/* Only for the flow of next_path_waits_for_pairs(). */
+static const struct link_path *flow_next_path(struct node_flow *flow, uint64_t now)
+{
+	struct counting_flow *self = counting(flow);
+
+	if (!flow_wants_room(flow, now))
+		return NULL;
+	flow->path.dest_qpn = self->to[self->sent].dest_qpn; /* for flow_next() */
+	return &self->to[self->sent];
+}
+
 static const struct node_flow_ops ops = { flow_receive, flow_next, flow_wants_room, flow_publish, flow_deadline, flow_tick,
-					  flow_peer_gone };
+					  flow_peer_gone, NULL };
+static const struct node_flow_ops many_paths_ops = { flow_receive, flow_next, flow_wants_room, flow_publish, flow_deadline,
+						     flow_tick, flow_peer_gone, flow_next_path };
 
 struct fixture {
 	struct ipc_wake *wake;
 	int wake_eventfd, control[2];
 	struct link_counters counters;
 	_Atomic uint64_t unknown_qpn;
+	_Atomic uint32_t asked[256]; /* pair_ask() for this slot */
 	struct node *node;
 	struct counting_flow a, b;
 };
@@ -115,6 +146,14 @@ static int control(void *context)
 	if (read(f->control[0], &byte, 1) != 1)
 		abort();
 	return f->control[0];
+}
+
+static int pair_ask(void *context, uint8_t slot)
+{
+	struct fixture *f = context;
+
+	atomic_fetch_add(&f->asked[slot], 1);
+	return slot == 0 ? BASE_ERR_INVAL : 0;
 }
 
 static void connect_flows(struct fixture *f, struct counting_flow *from, struct counting_flow *to)
@@ -141,7 +180,7 @@ static int set_up(void **state)
 	};
 	const struct node_config config = {
 		.link = link_create(&link_config), .slot = SLOT, .udp_socket = -1, .wake_eventfd = f->wake_eventfd,
-		.control_fd = f->control[0], .unknown_qpn = &f->unknown_qpn, .control = control, .control_context = f,
+		.control_fd = f->control[0], .unknown_qpn = &f->unknown_qpn, .control = control, .control_context = f, .pair_ask = pair_ask, .pair_context = f,
 	};
 	assert_non_null(config.link);
 	f->node = node_create(&config);
@@ -297,6 +336,74 @@ static void unknown_qpns_are_counted(void **state)
 	assert_int_equal(atomic_load(&f->unknown_qpn), 3);
 }
 
+static void post(struct fixture *f, uint32_t count)
+{
+	atomic_fetch_add(&f->a.posted, count);
+	node_kick(f->node, &f->a.flow);
+}
+
+/* A run that a flow cannot take yet waits, with what is behind it, until its time is over; the thread neither oversleeps nor spins. */
+static void kept_runs_wait_their_time(void **state)
+{
+	struct fixture *f = *state;
+
+	f->b.hold_ns = 20 * BASE_MSEC;
+	post(f, 5);
+	await(&f->b.received, 5);
+	uint64_t held = atomic_load(&f->b.held_ns);
+	assert_true(held >= 20 * BASE_MSEC && held < 2 * BASE_SEC);
+	assert_in_range(atomic_load(&f->b.offers), 6, 60);
+}
+
+/* Work for the flow ends the wait. */
+static void kick_offers_a_kept_run_again(void **state)
+{
+	struct fixture *f = *state;
+
+	f->b.hold_ns = 5 * BASE_SEC;
+	post(f, 5);
+	poll(NULL, 0, 2);
+	assert_int_equal(atomic_load(&f->b.received), 0);
+	atomic_store(&f->b.released, true);
+	node_kick(f->node, &f->b.flow);
+	await(&f->b.received, 5);
+	assert_true(atomic_load(&f->b.held_ns) < 2 * BASE_SEC);
+}
+
+/* Each packet of a flow may go elsewhere: it waits for a pair that is asked for, and what nobody will take goes nowhere. */
+static void next_path_waits_for_pairs(void **state)
+{
+	struct fixture *f = *state;
+	const struct link_path own = { .kind = LINK_SHM, .gid_type = WIRE_GID_ROCE_V2, .dest_qpn = f->b.flow.qpn, .hop_limit = 64 };
+
+	f->a.flow.ops = &many_paths_ops;
+	for (int i = 0; i < 4; i++)
+		f->a.to[i] = own;
+	f->a.to[0].dest_qpn = 9 << 16 | 5;
+	f->a.to[2].dest_qpn = 1; /* slot 0 */
+	post(f, 1);
+	assert_int_equal(atomic_load(&f->asked[9]), 1);
+	assert_int_equal(f->a.sent, 0);
+	post(f, 0);
+	node_poll(f->node);
+	assert_int_equal(atomic_load(&f->asked[9]), 1);
+	node_pair_refused(f->node, 9);
+	assert_int_equal(f->a.sent, 1);
+	assert_int_equal(f->counters.drops[LINK_DROP_NOWHERE], 1);
+	/* The receiving end counts from 0. */
+	f->b.received = 1;
+	post(f, 1);
+	await(&f->b.received, 2);
+	f->b.received = 3;
+	post(f, 2);
+	await(&f->b.received, 4);
+	assert_int_equal(atomic_load(&f->asked[0]), 1);
+	assert_int_equal(f->counters.drops[LINK_DROP_NOWHERE], 2);
+	node_flow_remove(f->node, &f->a.flow, false);
+	f->a.flow.ops = &ops;
+	assert_int_equal(node_flow_add(f->node, &f->a.flow), 0);
+}
+
 static struct node_lock shared_lock;
 static uint64_t guarded;
 
@@ -334,6 +441,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(control_messages_reach_the_callback, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(removal_lets_owed_packets_leave, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(unknown_qpns_are_counted, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(kept_runs_wait_their_time, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(kick_offers_a_kept_run_again, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(next_path_waits_for_pairs, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -108,7 +108,15 @@ static void arrived(void *context, const struct link_rx *rx)
 		return;
 	}
 	node->received_bytes += rx->run.head.payload_len;
-	flow->ops->receive(flow, node->now, rx);
+	/* Only a ring can hold something back, and only for its own sender. */
+	uint64_t again = flow->ops->receive(flow, node->now, rx, rx->kind == LINK_SHM && !node->no_keeping);
+	if (again != 0) {
+		link_keep(node->link);
+		if (again < node->kept_until)
+			node->kept_until = again;
+	}
+	if (rx->kind == LINK_UDP)
+		node->any_hot = NODE_ANY_HOT;
 	node_touch(node, flow);
 }
 
@@ -163,10 +171,14 @@ static unsigned run_timers(struct node *node)
 	return done;
 }
 
-static void wait_for_room(struct node *node, struct node_flow *flow)
+static void wait_for(struct node *node, struct node_flow *flow, const struct link_path *path, bool pair)
 {
-	link_want_room(node->link, &flow->path);
+	if (!pair)
+		link_want_room(node->link, path);
 	flow->waiting = true;
+	flow->wait_kind = path->kind;
+	flow->wait_slot = (uint8_t)(path->dest_qpn >> 16);
+	flow->wait_pair = pair;
 	queue_push(&node->waiting, flow, WAITING_LINK);
 }
 
@@ -181,11 +193,11 @@ static void end_of_waiting(struct node *node)
 	struct node_queue still = { 0 };
 	struct node_flow *flow;
 	while ((flow = queue_pop(&node->waiting, WAITING_LINK)) != NULL) {
-		unsigned slot = (flow->path.dest_qpn >> 16) & 0xff;
-		bool has_room = flow->path.kind == LINK_UDP ? udp :
-				flow->path.kind == LINK_SHM ? (slots[slot / 64] >> (slot % 64) & 1) != 0 : true;
+		unsigned slot = flow->wait_slot;
+		bool has_room = flow->wait_kind == LINK_UDP ? udp :
+				flow->wait_kind == LINK_SHM ? (slots[slot / 64] >> (slot % 64) & 1) != 0 : true;
 
-		if (!has_room) {
+		if (!has_room || flow->wait_pair) {
 			queue_push(&still, flow, WAITING_LINK);
 			continue;
 		}
@@ -195,29 +207,80 @@ static void end_of_waiting(struct node *node)
 	node->waiting = still;
 }
 
+void node_pair_settled(struct node *node, uint8_t slot)
+{
+	struct node_queue still = { 0 };
+	struct node_flow *flow;
+
+	node->pairs[slot].asked = false;
+	while ((flow = queue_pop(&node->waiting, WAITING_LINK)) != NULL) {
+		if (flow->wait_kind != LINK_SHM || flow->wait_slot != slot) {
+			queue_push(&still, flow, WAITING_LINK);
+			continue;
+		}
+		flow->waiting = flow->wait_pair = false;
+		node_ready(node, flow);
+	}
+	node->waiting = still;
+}
+
+/* Shared memory with a slot to which there is no pair of rings. True: the flow waits for one; false: there will be none. */
+static bool ask_for_pair(struct node *node, struct node_flow *flow, const struct link_path *path)
+{
+	uint8_t slot = (uint8_t)(path->dest_qpn >> 16);
+	uint64_t refused = node->pairs[slot].refused;
+
+	if (refused != 0 && node->now - refused < NODE_PAIR_RETRY)
+		return false;
+	if (!node->pairs[slot].asked) {
+		if (node->config.pair_ask == NULL || node->config.pair_ask(node->config.pair_context, slot) != 0) {
+			node->pairs[slot].refused = node->now;
+			return false;
+		}
+		node->pairs[slot].asked = true;
+		node->pairs[slot].refused = 0;
+	}
+	wait_for(node, flow, path, true);
+	return true;
+}
+
 /* Sends up to the flow's quota. True: it has more to send and could. */
 static bool pump_flow(struct node *node, struct node_flow *flow, unsigned *sent)
 {
+	static const struct link_path nowhere = { .kind = LINK_NOWHERE };
+
 	for (unsigned runs = 0; runs < NODE_FLOW_QUOTA; runs++) {
+		const struct link_path *path = &flow->path;
 		struct transport_room room;
 		struct transport_run run;
 		size_t used;
 
 		if (!flow->ops->wants_room(flow, node->now))
 			return false;
-		int err = link_reserve(node->link, &flow->path, &room);
+		if (flow->ops->next_path != NULL) {
+			path = flow->ops->next_path(flow, node->now);
+			if (path == NULL)
+				return false;
+		}
+		int err = link_reserve(node->link, path, &room);
 		if (err == BASE_ERR_AGAIN) {
-			wait_for_room(node, flow);
+			wait_for(node, flow, path, false);
 			return false;
 		}
-		if (err != 0) {
+		if (err != 0 && flow->ops->next_path != NULL) {
+			if (path->kind == LINK_SHM && !link_shm_is_attached(node->link, (uint8_t)(path->dest_qpn >> 16)) &&
+			    ask_for_pair(node, flow, path))
+				return false;
+			path = &nowhere; /* this packet; the next one may go elsewhere */
+			link_reserve(node->link, path, &room);
+		} else if (err != 0) {
 			/* The ring is closed for good; what is still offered goes nowhere and the timers tell the requester. */
 			flow->path.kind = LINK_NOWHERE;
 			continue;
 		}
 		if (flow->ops->next(flow, node->now, &room, &run, &used) == 0)
 			return false;
-		link_commit(node->link, &flow->path, &run, used);
+		link_commit(node->link, path, &run, used);
 		(*sent)++;
 	}
 	return flow->ops->wants_room(flow, node->now);
@@ -259,11 +322,16 @@ unsigned node_progress(struct node *node, unsigned looks)
 {
 	node->now = base_clock_now();
 	take_kicks(node);
+	/* Every kept run is offered again in the round, unless its budget ends before. */
+	uint64_t kept_until = node->kept_until;
+	node->kept_until = BASE_NEVER;
 	/* What the link took off its socket beyond the budget, no epoll tells of again. */
 	unsigned done = link_receive(node->link, (looks & NODE_LOOK_UDP) != 0 || node->receive_more, (looks & NODE_LOOK_RINGS) != 0,
 				     NODE_RECEIVE_BUDGET, arrived, node);
 
 	node->receive_more = done >= NODE_RECEIVE_BUDGET;
+	if (node->receive_more && kept_until < node->kept_until)
+		node->kept_until = kept_until;
 	if (done > 0)
 		for (struct node_flow *flow = node->touched.first; flow != NULL; flow = flow->touched_next)
 			if (flow->ops->wants_room(flow, node->now))
@@ -281,10 +349,32 @@ unsigned node_progress(struct node *node, unsigned looks)
 	return done;
 }
 
+uint64_t node_next_due(const struct node *node)
+{
+	uint64_t timer = node_timers_next(&node->timers);
+
+	return timer < node->kept_until ? timer : node->kept_until;
+}
+
 bool node_has_work(const struct node *node)
 {
 	return node->ready.first != NULL || node->receive_more || atomic_load(&node->kicked) != NULL ||
-	       node_timers_next(&node->timers) <= node->now;
+	       node_next_due(node) <= node->now;
+}
+
+unsigned node_poll_looks(struct node *node)
+{
+	if (node->udp_flows > 0)
+		return NODE_LOOK_UDP;
+	if (node->any_flows == 0)
+		return 0;
+	/* A look is a system call, and a datagram QP whose traffic all stays on this host never needs it. */
+	if (node->any_hot > 0)
+		node->any_hot--;
+	else if (++node->any_looks < NODE_ANY_LOOKS)
+		return 0;
+	node->any_looks = 0;
+	return NODE_LOOK_UDP;
 }
 
 void node_release(struct node *node)
@@ -292,7 +382,7 @@ void node_release(struct node *node)
 	for (;;) {
 		/* The thread must be up in time for the next timer, and at once for work that this caller will not do. */
 		bool work_left = node_has_work(node);
-		uint64_t next = work_left ? 0 : node_timers_next(&node->timers);
+		uint64_t next = work_left ? 0 : node_next_due(node);
 		uint64_t asleep_until = atomic_load(&node->sleeping_until);
 		bool armed = atomic_load_explicit(&node->thread_mode, memory_order_relaxed) == NODE_THREAD_ARMED;
 

@@ -174,7 +174,7 @@ static void *thread_main(void *argument)
 		 * again, and the socket wakes us as long as there is something in it: no need for another round just to see.
 		 */
 		bool stay = done >= NODE_RECEIVE_BUDGET || node_has_work(node) || node->now < k.bulk_until;
-		uint64_t until = node_timers_next(&node->timers);
+		uint64_t until = node_next_due(node);
 		int epoll = node->epoll_armed;
 
 		if (!stay && k.mode == NODE_THREAD_LOOK_IN) {

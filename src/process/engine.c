@@ -26,8 +26,27 @@ static void pair_arrived(void *context, const struct process_pair *pair)
 	int err = link_shm_attach(engine->link, pair->slot, pair->generation, pair->map, pair->low, pair->peer_wake,
 				  pair->peer_eventfd);
 	node_unlock(engine->node);
-	if (err != 0)
+	if (err != 0) {
 		base_error("the shared ring to slot %u cannot be used: %s", pair->slot, base_err_text(err));
+		node_pair_refused(engine->node, pair->slot);
+		return;
+	}
+	node_pair_arrived(engine->node, pair->slot);
+}
+
+static void pair_refused(void *context, uint8_t slot, int error)
+{
+	struct process_engine *engine = context;
+
+	base_explain("no shared ring to slot %u: %s; what is sent there goes nowhere", slot, base_err_text(error));
+	node_pair_refused(engine->node, slot);
+}
+
+static int pair_ask(void *context, uint8_t slot)
+{
+	struct process_engine *engine = context;
+
+	return process_pair_ask(engine->process, slot);
 }
 
 static void peer_gone(void *context, uint8_t slot, uint64_t generation)
@@ -47,6 +66,7 @@ static void netdev_changed(void *context, uint64_t devices)
 
 static const struct process_events events = {
 	.pair_arrived = pair_arrived,
+	.pair_refused = pair_refused,
 	.peer_gone = peer_gone,
 	.netdev_changed = netdev_changed,
 };
@@ -179,6 +199,8 @@ static int engine_create(struct process_engine **out)
 		.unknown_qpn = unknown_qpn,
 		.control = control,
 		.control_context = engine,
+		.pair_ask = pair_ask,
+		.pair_context = engine,
 	};
 	engine->node = node_create(&node_config);
 	if (engine->node == NULL) {

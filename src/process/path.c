@@ -98,6 +98,8 @@ static int shm_path(struct process_engine *engine, struct link_path *path)
 	uint8_t slot = (uint8_t)(path->dest_qpn >> 16);
 
 	path->kind = LINK_SHM;
+	if (path->dest_qpn == 0)
+		return 0; /* an address handle: each work request names its own slot, and the node asks when it has to */
 	if (slot == process_slot(engine->process))
 		return 0; /* the private ring */
 	int err = process_pair_request(engine->process, slot, PAIR_TIMEOUT);
