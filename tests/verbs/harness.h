@@ -59,7 +59,7 @@ struct peer {
 };
 struct peer peer_start(void (*run)(struct peer *));
 void peer_send(const struct peer *peer, const void *data, size_t len);
-void peer_receive(const struct peer *peer, void *data, size_t len); /* 20 s at most */
+void peer_receive(const struct peer *peer, void *data, size_t len); /* the case is killed long before it gives up */
 /* A word from the other side, a rendezvous when both do it. */
 void peer_tell(const struct peer *peer);
 void peer_await(const struct peer *peer);
