@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/err.h"
 #include "wire/opcode.h"
 
 static uint8_t opcode_of(uint8_t transport, uint8_t wr_op, uint32_t index, uint32_t total)
@@ -57,6 +58,11 @@ uint32_t message_fit(const struct message_path *path, const struct transport_wqe
 	size_t last = message_has_imm(wqe) ? WIRE_IMMDT_BYTES : wqe->op == TRANSPORT_OP_SEND_WITH_INV ? WIRE_IETH_BYTES : 0;
 
 	return transport_run_fit(index, total, wqe->length - (uint64_t)index * path->mtu, path->mtu, limit, first, last, room);
+}
+
+int message_invalidate(const struct transport_memory *memory, const struct transport_wqe *wqe)
+{
+	return memory->ops->local_invalidate ? memory->ops->local_invalidate(memory->host, wqe->imm_or_inv) : BASE_ERR_UNSUPPORTED;
 }
 
 void message_head(const struct message_path *path, uint32_t psn, struct transport_run *out)

@@ -259,17 +259,15 @@ static bool may_emit(const struct rc_qp *qp, uint64_t now)
 /* LOCAL_INV WQEs whose turn it is. They own no PSN. */
 static void invalidate(struct rc_qp *qp)
 {
-	const struct transport_memory_ops *ops = qp->memory.ops;
 	struct transport_sq *sq = qp->sq;
 
 	while (qp->state == RC_RTS && sq->next == qp->req.started && sq->next == sq->done && transport_sq_has_work(sq)) {
 		const struct transport_wqe *wqe = transport_sq_wqe(sq, sq->next);
-		int err = BASE_ERR_UNSUPPORTED;
+		int err;
 
 		if (wqe->op != TRANSPORT_OP_LOCAL_INV)
 			return;
-		if (ops->local_invalidate)
-			err = ops->local_invalidate(qp->memory.host, wqe->imm_or_inv);
+		err = message_invalidate(&qp->memory, wqe);
 		if (err) {
 			rc_requester_fail(qp, TRANSPORT_LOC_QP_OP_ERR, (uint32_t)-err);
 			return;
