@@ -19,6 +19,9 @@
 				 optimize("no-tree-loop-distribute-patterns")))
 #define OPAQUE __attribute__((noipa))
 #endif
+/* Below it the start of a string move costs more than it saves. */
+enum { STRING_MOVE_MIN = 1024 };
+
 #define UNALIGNED __attribute__((aligned(1), may_alias))
 
 typedef uint64_t vec_t __attribute__((vector_size(16), aligned(1), may_alias));
@@ -55,6 +58,17 @@ typedef uint16_t u16_t UNALIGNED;
  */
 OPAQUE UNWATCHED static void move_in(uint8_t *dst, const uint8_t *src, size_t len)
 {
+#if defined(__x86_64__)
+	/*
+	 * Into a ring that another core reads: a string move writes whole lines without fetching them from that core first, 20 GB/s
+	 * where a loop of loads and stores gets 5. It reads each byte once. Its stores have no order among themselves, which only
+	 * move_out() needs.
+	 */
+	if (len >= STRING_MOVE_MIN) {
+		__asm__ volatile("rep movsb" : "+D"(dst), "+S"(src), "+c"(len) : : "memory");
+		return;
+	}
+#endif
 	BODY(MOVE_IN);
 }
 
