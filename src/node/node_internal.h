@@ -18,7 +18,9 @@ enum {
 	NODE_TIMER_BUDGET = 64,    /* flows ticked per round */
 	NODE_EMPTY_POLLS = 16,     /* in a row by one thread: then it yields the processor */
 	NODE_EMPTY_POLLS_ALONE = 256, /* the same while nobody else wants the processor */
-	NODE_BUSY_WAKES = 8,       /* wake-ups in a row with at least NODE_EMPTY_POLLS polls in between: the same */
+	NODE_BUSY_POLLS = 4,       /* between two wake-ups: somebody polls */
+	NODE_BUSY_WAKES = 8,       /* such wake-ups in a row: the same; at first */
+	NODE_BUSY_WAKES_MAX = 4096,
 	NODE_BULK_BYTES = 16384,   /* in one round: more will follow at once */
 	NODE_TAKEN_WAKES = 64,     /* wake-ups in a row that found the work taken: the application polls, disarm */
 	NODE_SLOTS = 256,
@@ -29,6 +31,7 @@ enum {
 #define NODE_LOOK_IN_MAX (10 * BASE_MSEC)
 #define NODE_SECOND_LOOK (20 * BASE_USEC)  /* work that waits so long while no poll comes is the thread's */
 #define NODE_BULK_LOOK (10 * BASE_USEC)    /* how long the thread stays awake for more of a bulk transfer: what a wake-up costs */
+#define NODE_TRUST_PROVEN (5 * BASE_MSEC)  /* pollers that did the work for so long were trusted rightly */
 #define NODE_YIELD_SHORT (20 * BASE_USEC)  /* a yield that took less found nobody else to run */
 #define NODE_LINGER_MAX (50 * BASE_MSEC)
 #define NODE_PAIR_RETRY (100 * BASE_MSEC)  /* a slot without a process is asked for again after this */

@@ -8,7 +8,8 @@
  *            doubling to 10 ms. When no poll came since the last look-in, or none comes within a second look 20 us later although work
  *            is waiting, it goes to ARMED: the application polls memory between its CQ polls, or does not poll at all.
  *   ARMED    peers write our eventfd for every packet that finds us asleep; the UDP socket is in the epoll set. 64 wake-ups in a row that
- *            found the work taken by a poller, or 8 in a row with 16 polls or more before each, lead back to LOOK_IN.
+ *            found the work taken by a poller, or 8 in a row with 4 polls or more before each, lead back to LOOK_IN; the 8 become more
+ *            each time that turns out wrong.
  *
  * It never spins: on two cores a spinning thread costs a spinning application milliseconds. After bulk data it stays awake for as long as a
  * wake-up would cost, 10 us, because more of it is on its way.
@@ -124,7 +125,9 @@ struct watch_keeper {
 	uint64_t interval;   /* LOOK_IN: until the next look */
 	uint32_t polls;      /* node->polls when last looked at */
 	unsigned taken;      /* wake-ups in a row that found nothing left to do */
-	unsigned busy;       /* wake-ups in a row with many polls in between */
+	unsigned busy;       /* wake-ups in a row with polls in between */
+	unsigned patience;   /* how many of those it takes to trust the pollers */
+	uint64_t trusted_at; /* when LOOK_IN began */
 	uint64_t bytes;      /* node->received_bytes when last looked at */
 	uint64_t bulk_until; /* stay awake: more of a bulk transfer is about to come */
 };
@@ -136,13 +139,20 @@ static void choose_mode(struct node *node, struct watch_keeper *k, unsigned done
 
 	k->polls += polls;
 	if (atomic_exchange(&node->arm_wanted, false) || k->mode == NODE_THREAD_LOOK_IN) {
-		/* In LOOK_IN: no poll came within the second look. What is done here, or comes next, is the thread's. */
+		/*
+		 * In LOOK_IN: no poll came within the second look. What is done here, or comes next, is the thread's. Work that had to wait
+		 * for us means that the pollers were trusted too soon (ib_write_lat: it polls its CQ, then memory).
+		 */
+		if (k->mode == NODE_THREAD_LOOK_IN)
+			k->patience = done == 0 || node->now - k->trusted_at > NODE_TRUST_PROVEN ? NODE_BUSY_WAKES :
+				      k->patience < NODE_BUSY_WAKES_MAX ? 8 * k->patience : k->patience;
 		k->mode = NODE_THREAD_ARMED;
 		k->taken = k->busy = 0;
 	} else if (woken) {
 		k->taken = done == 0 && polls > 0 ? k->taken + 1 : 0;
-		k->busy = polls >= NODE_EMPTY_POLLS ? k->busy + 1 : 0;
-		if (k->taken >= NODE_TAKEN_WAKES || k->busy >= NODE_BUSY_WAKES) {
+		k->busy = polls >= NODE_BUSY_POLLS ? k->busy + 1 : 0;
+		if (k->taken >= NODE_TAKEN_WAKES || k->busy >= k->patience) {
+			k->trusted_at = node->now;
 			k->mode = NODE_THREAD_LOOK_IN;
 			k->interval = NODE_LOOK_IN_MIN;
 		}
@@ -156,7 +166,7 @@ static void choose_mode(struct node *node, struct watch_keeper *k, unsigned done
 static void *thread_main(void *argument)
 {
 	struct node *node = argument;
-	struct watch_keeper k = { .mode = NODE_THREAD_ARMED };
+	struct watch_keeper k = { .mode = NODE_THREAD_ARMED, .patience = NODE_BUSY_WAKES };
 	unsigned woken = NODE_LOOK_ALL;
 
 	while (!atomic_load(&node->stopping)) {
