@@ -169,8 +169,11 @@ void node_kick(struct node *node, struct node_flow *flow)
 	/* Flagged before the try; the holder looks again after its unlock. */
 	if (!node_lock_try(&node->lock))
 		return;
+	int cancel;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* nobody leaves with the lock */
 	node_progress(node, 0);
 	node_release(node);
+	pthread_setcancelstate(cancel, NULL);
 }
 
 void node_schedule(struct node *node, struct node_flow *flow)
@@ -207,8 +210,11 @@ bool node_poll(struct node *node)
 		yield_after_empty_poll();
 		return true;
 	}
+	int cancel;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* nobody leaves with the lock */
 	unsigned done = node_progress(node, node_poll_looks(node));
 	node_release(node);
+	pthread_setcancelstate(cancel, NULL);
 	if (done == 0)
 		yield_after_empty_poll();
 	return done > 0;
