@@ -473,6 +473,8 @@ static void builders(void)
 	need(memcmp(b.buf, a.buf, 2000) == 0 && b.buf[20039] == 5 && b.buf[20040] == 0);
 
 	/* An error in the middle: nothing is posted. An abort: the same. */
+	need_equal(rc_receive(&b, 3, 0, 4096), 0);
+	need_equal(rc_receive(&b, 4, 0, 4096), 0);
 	ibv_wr_start(ex);
 	ex->wr_id = 13;
 	ibv_wr_send(ex);
@@ -486,6 +488,7 @@ static void builders(void)
 	ibv_wr_set_sge(ex, a.mr->lkey, (uintptr_t)a.buf, 10);
 	ibv_wr_abort(ex);
 	cq_expect_none(a.send_cq, 5);
+	cq_expect_none(b.recv_cq, 5);
 	rc_pair_close(&a, &b);
 
 	rc_open(&a, &(struct rc_options){ .send_ops = IBV_QP_EX_WITH_SEND });
