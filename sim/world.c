@@ -2,6 +2,7 @@
 #include "sim/world.h"
 
 #include <assert.h>
+#include <malloc.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +20,7 @@ enum { ROOM_BYTES = 64 * (4096 + 64) };
 
 struct sim_packet {
 	struct sim_packet *next;
-	struct sim_endpoint *from;
+	struct sim_endpoint *from, *to;
 	struct wire_packet head;
 	uint8_t data[];
 };
@@ -87,6 +88,9 @@ static struct sim_event heap_pop(struct sim_world *w)
 
 void sim_world_init(struct sim_world *world, uint64_t seed)
 {
+	/* Packets come and go by the thousand; giving the memory back each time costs more than all the rest. */
+	mallopt(M_TRIM_THRESHOLD, 64 << 20);
+	mallopt(M_MMAP_THRESHOLD, 64 << 20);
 	memset(world, 0, sizeof(*world));
 	world->random.state = seed;
 	world->now = SIM_START;
@@ -102,13 +106,20 @@ void sim_world_fini(struct sim_world *world)
 
 void sim_endpoint_init(struct sim_endpoint *ep, struct sim_world *world, const char *name, uint32_t sq_depth, uint32_t recvs_max)
 {
+	sim_endpoint_init_kind(ep, world, name, sq_depth, recvs_max, &sim_rc);
+}
+
+void sim_endpoint_init_kind(struct sim_endpoint *ep, struct sim_world *world, const char *name, uint32_t sq_depth, uint32_t recvs_max,
+			    const struct sim_kind *kind)
+{
 	memset(ep, 0, sizeof(*ep));
 	ep->world = world;
 	ep->name = name;
 	ep->inbox_tail = &ep->inbox_head;
 	ep->step_at = BASE_NEVER;
 	sim_host_init(&ep->host, sq_depth, recvs_max);
-	rc_init(&ep->qp, (struct transport_memory){ &sim_host_memory_ops, &ep->host }, &ep->host.sq, &sim_host_recv_ops, &ep->host);
+	ep->kind = kind;
+	kind->init(ep);
 }
 
 void sim_endpoint_fini(struct sim_endpoint *ep)
@@ -127,9 +138,7 @@ void sim_connect(struct sim_endpoint *a, struct sim_endpoint *b)
 	a->peer = b;
 	b->peer = a;
 	for (struct sim_endpoint *ep = a;; ep = b) {
-		rc_to_init(&ep->qp);
-		rc_to_rtr(&ep->qp, &ep->config);
-		rc_to_rts(&ep->qp, &ep->config);
+		ep->kind->to_rts(ep);
 		sim_wake(ep, ep->world->now);
 		if (ep == b)
 			break;
@@ -237,10 +246,11 @@ static void transmit(struct sim_endpoint *ep, struct sim_packet *p, bool again)
 		at = ep->last_arrival_at;
 	if (at > ep->last_arrival_at)
 		ep->last_arrival_at = at;
-	heap_push(w, (struct sim_event){ .at = at, .ep = ep->peer, .packet = p });
+	heap_push(w, (struct sim_event){ .at = at, .ep = p->to, .packet = p });
 }
 
-static struct sim_packet *packet_of(struct sim_endpoint *ep, const struct wire_packet *head, const uint8_t *payload, uint32_t len)
+static struct sim_packet *packet_of(struct sim_endpoint *ep, struct sim_endpoint *to, const struct wire_packet *head,
+				    const uint8_t *payload, uint32_t len)
 {
 	struct sim_packet *p = malloc(sizeof(*p) + len);
 
@@ -248,6 +258,7 @@ static struct sim_packet *packet_of(struct sim_endpoint *ep, const struct wire_p
 		abort();
 	p->next = NULL;
 	p->from = ep;
+	p->to = to;
 	p->head = *head;
 	p->head.payload = p->data;
 	p->head.payload_len = len;
@@ -258,7 +269,7 @@ static struct sim_packet *packet_of(struct sim_endpoint *ep, const struct wire_p
 }
 
 /* Framed: the bytes must say what the description says. */
-static void cut_framed(struct sim_endpoint *ep, const struct transport_run *run, const uint8_t *buf, size_t used)
+static void cut_framed(struct sim_endpoint *ep, struct sim_endpoint *to, const struct transport_run *run, const uint8_t *buf, size_t used)
 {
 	size_t first = (size_t)(run->head.payload - buf) + (run->packets == 1 ? run->head.payload_len : run->mtu), at = 0;
 	size_t segment = ((first + 3) & ~(size_t)3) + WIRE_ICRC_BYTES;
@@ -271,7 +282,7 @@ static void cut_framed(struct sim_endpoint *ep, const struct transport_run *run,
 		memset(&pkt, 0, sizeof(pkt));
 		assert(at < used && len <= segment && len <= used - at);
 		assert(wire_packet_decode(&pkt, buf + at, len) == BASE_OK);
-		assert(pkt.bth.psn == wire_psn_add(run->head.bth.psn, i) && pkt.bth.dest_qpn == ep->config.dest_qpn);
+		assert(pkt.bth.psn == wire_psn_add(run->head.bth.psn, i) && pkt.bth.dest_qpn == to->config.qpn);
 		assert(pkt.bth.opcode == (i == 0 ? run->head.bth.opcode : i == run->packets - 1u ? run->last_opcode : pkt.bth.opcode));
 		assert(pkt.bth.ack_req == (i == run->packets - 1u && run->head.bth.ack_req));
 		assert(pkt.bth.solicited == (i == run->packets - 1u && run->head.bth.solicited));
@@ -279,18 +290,20 @@ static void cut_framed(struct sim_endpoint *ep, const struct transport_run *run,
 		assert(wire_opcode_payload_fits(pkt.op, pkt.payload_len, run->mtu));
 		bytes += pkt.payload_len;
 		at += len;
-		transmit(ep, packet_of(ep, &pkt, pkt.payload, pkt.payload_len), false);
+		transmit(ep, packet_of(ep, to, &pkt, pkt.payload, pkt.payload_len), false);
 	}
 	assert(at == used && bytes == run->head.payload_len);
 }
 
 static uint8_t middle_of(uint8_t opcode)
 {
-	return opcode <= WIRE_RC_SEND_ONLY_WITH_IMM ? WIRE_RC_SEND_MIDDLE :
-	       opcode <= WIRE_RC_RDMA_WRITE_ONLY_WITH_IMM ? WIRE_RC_RDMA_WRITE_MIDDLE : WIRE_RC_RDMA_READ_RESPONSE_MIDDLE;
+	uint8_t operation = opcode & 0x1f;
+
+	return (uint8_t)((opcode & 0xe0) | (operation <= WIRE_SEND_ONLY_WITH_IMM ? WIRE_SEND_MIDDLE :
+		operation <= WIRE_RDMA_WRITE_ONLY_WITH_IMM ? WIRE_RDMA_WRITE_MIDDLE : WIRE_RDMA_READ_RESPONSE_MIDDLE));
 }
 
-static void cut_bare(struct sim_endpoint *ep, const struct transport_run *run, const uint8_t *buf, size_t used)
+static void cut_bare(struct sim_endpoint *ep, struct sim_endpoint *to, const struct transport_run *run, const uint8_t *buf, size_t used)
 {
 	assert(used == run->head.payload_len);
 	for (uint32_t i = 0; i < run->packets; i++) {
@@ -310,7 +323,11 @@ static void cut_bare(struct sim_endpoint *ep, const struct transport_run *run, c
 			memset(&pkt.reth, 0xa5, sizeof(pkt.reth));
 		if (!(pkt.op->has & WIRE_HAS_IMMDT))
 			pkt.imm = 0xa5a5a5a5;
-		transmit(ep, packet_of(ep, &pkt, buf + at, len), false);
+		if (!(pkt.op->has & WIRE_HAS_IETH))
+			pkt.inv_rkey = 0xa5a5a5a5;
+		if (!(pkt.op->has & WIRE_HAS_DETH))
+			memset(&pkt.deth, 0xa5, sizeof(pkt.deth));
+		transmit(ep, packet_of(ep, to, &pkt, buf + at, len), false);
 	}
 }
 
@@ -321,7 +338,8 @@ static void pull(struct sim_endpoint *ep)
 	while (w->now >= ep->link_free_at && (!ep->link.lossless || ep->in_transit < ep->link.capacity)) {
 		struct transport_room room = { .buf = room_bytes, .framed = ep->link.framed, .packets = ep->link.room_packets };
 		struct transport_run run;
-		bool wanted = rc_wants_room(&ep->qp, w->now);
+		bool wanted = ep->kind->wants_room(ep, w->now), self = false;
+		struct sim_endpoint *to;
 		size_t used = 0;
 		int n;
 
@@ -333,21 +351,22 @@ static void pull(struct sim_endpoint *ep)
 		if (ep->link.vary && sim_chance(w, 30000))
 			room.bytes = ep->config.mtu + 48 + base_random_below(&w->random, room.bytes - ep->config.mtu - 47);
 		memset(&run, 0x5a, sizeof(run));
-		n = rc_next(&ep->qp, w->now, &room, &run, &used);
+		n = ep->kind->next(ep, w->now, &room, &run, &used, &self);
 		if (n == 0)
 			break;
 		assert(wanted); /* the hint has no false negatives */
 		assert(used <= room.bytes && run.packets >= 1 && run.packets <= room.packets);
 		assert(run.head.op == wire_opcode_find(run.head.bth.opcode) && run.head.payload != NULL);
 		assert(run.head.payload >= room.buf && run.head.payload <= room.buf + room.bytes);
+		to = self ? ep : ep->peer;
 		ep->link_free_at = w->now + run.packets * ep->link.packet_ns;
 		if (room.framed)
-			cut_framed(ep, &run, room.buf, used);
+			cut_framed(ep, to, &run, room.buf, used);
 		else
-			cut_bare(ep, &run, room.buf, used);
+			cut_bare(ep, to, &run, room.buf, used);
 	}
 	/* No room now: look again when there is (in_transit falling wakes too). */
-	if (rc_wants_room(&ep->qp, w->now) && w->now < ep->link_free_at)
+	if (ep->kind->wants_room(ep, w->now) && w->now < ep->link_free_at)
 		sim_wake(ep, ep->link_free_at);
 }
 
@@ -364,20 +383,20 @@ static bool drain(struct sim_endpoint *ep)
 	uint64_t wr_id;
 	uint32_t events;
 
-	while (rc_recv_completion_next(&ep->qp, &c)) {
+	while (ep->kind->recv_completion_next(ep, &c)) {
 		sim_trace(ep->world, "%s: recv %llu %s len %u", ep->name, (unsigned long long)c.wr_id, status[c.status], c.byte_len);
 		if (ep->on_recv)
 			ep->on_recv(ep, &c);
 	}
-	while (rc_send_completion_next(&ep->qp, &c)) {
+	while (ep->kind->send_completion_next(ep, &c)) {
 		sim_trace(ep->world, "%s: send %llu %s", ep->name, (unsigned long long)c.wr_id, status[c.status]);
 		freed = true;
 		if (ep->on_send)
 			ep->on_send(ep, &c);
 	}
-	events = rc_events_take(&ep->qp);
+	events = ep->kind->events_take(ep);
 	ep->events |= events;
-	if (rc_state_get(&ep->qp) != RC_ERROR)
+	if (!ep->kind->is_error(ep))
 		return freed;
 	while (sim_host_flush_recv(&ep->host, &wr_id)) {
 		c = (struct transport_completion){ .wr_id = wr_id, .status = TRANSPORT_WR_FLUSH_ERR, .opcode = TRANSPORT_WC_RECV };
@@ -398,47 +417,72 @@ static bool joins(const struct wire_packet *a, const struct wire_packet *b, uint
 	       (a->op->role & (WIRE_ROLE_FIRST | WIRE_ROLE_MIDDLE)) && (b->op->role & (WIRE_ROLE_MIDDLE | WIRE_ROLE_LAST));
 }
 
-static void receive(struct sim_endpoint *ep)
+/* How a link that loses nothing treats a packet that meets an empty RQ: DESIGN 4. True while it waits. */
+static bool waits(struct sim_endpoint *ep, bool consumed_it, bool took)
+{
+	if (consumed_it) {
+		if (took)
+			ep->dry = false;
+		else if (ep->waits_since)
+			ep->dry = true;
+		ep->waits_since = 0;
+		return false;
+	}
+	if (ep->waits_since == 0)
+		ep->waits_since = ep->world->now;
+	sim_wake(ep, ep->waits_since + SIM_PATIENCE_NS);
+	return true;
+}
+
+/* One run to the QP. False when it stays at the head of the inbox. */
+static bool receive(struct sim_endpoint *ep)
 {
 	struct sim_world *w = ep->world;
 	uint32_t limit = 1;
 	struct transport_run run = { .packets = 0 };
-	struct wire_packet last;
-	enum rc_verdict verdict;
+	struct sim_packet *p = ep->inbox_head, *end;
+	const struct wire_packet *last;
+	const char *text = NULL;
+	bool give_up = !p->from->link.lossless || ep->dry || (ep->waits_since && w->now >= ep->waits_since + SIM_PATIENCE_NS);
+	bool done;
 
 	if (ep->link.merge_packets > 1)
 		limit = 1 + (uint32_t)base_random_below(&w->random, ep->link.merge_packets);
+	run.head = p->head;
+	run.head.payload = merge_bytes;
+	run.head.payload_len = 0;
+	run.mtu = ep->config.mtu;
 	do {
-		struct sim_packet *p = ep->inbox_head;
-
-		if (run.packets == 0) {
-			run.head = p->head;
-			run.head.payload = merge_bytes;
-			run.head.payload_len = 0;
-			run.mtu = ep->config.mtu;
-		}
-		last = p->head;
+		last = &p->head;
 		memcpy(merge_bytes + run.head.payload_len, p->data, p->head.payload_len);
 		run.head.payload_len += p->head.payload_len;
 		run.packets++;
-		run.last_opcode = last.bth.opcode;
+		run.last_opcode = last->bth.opcode;
+		p = p->next;
+	} while (run.packets < limit && p && joins(last, &p->head, ep->config.mtu));
+	end = p;
+	if (run.packets > 1) {
+		run.head.bth.ack_req = last->bth.ack_req;
+		run.head.bth.solicited = last->bth.solicited;
+		run.head.imm = last->imm;
+		run.head.inv_rkey = last->inv_rkey;
+	}
+	done = ep->kind->receive(ep, w->now, &run, give_up, &text);
+	assert(done || !give_up);
+	if (text)
+		sim_trace(w, "%s: %06x %s", ep->name, run.head.bth.psn, text);
+	if (waits(ep, done, text == NULL))
+		return false;
+	while (ep->inbox_head != end) {
+		p = ep->inbox_head;
 		ep->inbox_head = p->next;
-		if (ep->inbox_head == NULL)
-			ep->inbox_tail = &ep->inbox_head;
 		ep->inbox_count--;
 		consumed(p);
-	} while (run.packets < limit && ep->inbox_head && joins(&last, &ep->inbox_head->head, ep->config.mtu));
-	if (run.packets > 1) {
-		run.head.bth.ack_req = last.bth.ack_req;
-		run.head.bth.solicited = last.bth.solicited;
-		run.head.imm = last.imm;
-		run.head.inv_rkey = last.inv_rkey;
 	}
-	verdict = rc_receive(&ep->qp, w->now, &run);
-	ep->verdicts[verdict]++;
-	if (verdict != RC_TOOK)
-		sim_trace(w, "%s: %06x %s", ep->name, run.head.bth.psn, rc_verdict_text(verdict));
+	if (end == NULL)
+		ep->inbox_tail = &ep->inbox_head;
 	drain(ep);
+	return true;
 }
 
 static uint64_t slept_by(const struct sim_endpoint *ep, uint64_t now)
@@ -463,10 +507,13 @@ static void step(struct sim_endpoint *ep)
 		return;
 	}
 	for (int i = 0; i < 64 && ep->inbox_head; i++) {
-		receive(ep);
+		bool went_on = receive(ep);
+
 		pull(ep);
+		if (!went_on)
+			break;
 	}
-	if (ep->inbox_head)
+	if (ep->inbox_head && ep->waits_since == 0)
 		next = w->now + 1;
 	excused = slept_by(ep, w->now) - ep->slept_charged;
 	ep->slept_charged += excused;
@@ -476,13 +523,8 @@ static void step(struct sim_endpoint *ep)
 		ep->peer_slept_charged += peers;
 		excused += peers;
 	}
-	if (excused || w->now >= rc_deadline(&ep->qp)) {
-		struct rc_stats before = *rc_stats_get(&ep->qp);
-
-		rc_tick(&ep->qp, w->now, excused);
-		if (rc_stats_get(&ep->qp)->timeouts != before.timeouts)
-			sim_trace(w, "%s: timeout", ep->name);
-	}
+	if ((excused || w->now >= ep->kind->deadline(ep)) && ep->kind->tick(ep, w->now, excused))
+		sim_trace(w, "%s: timeout", ep->name);
 	drain(ep);
 	if (ep->app) {
 		uint64_t at = ep->app(ep, w->now);
@@ -493,7 +535,7 @@ static void step(struct sim_endpoint *ep)
 	pull(ep);
 	if (drain(ep))
 		next = w->now + 1; /* the application may post again */
-	deadline = rc_deadline(&ep->qp);
+	deadline = ep->kind->deadline(ep);
 	if (deadline < next)
 		next = deadline > w->now ? deadline : w->now + 1;
 	if (next != BASE_NEVER)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The simulated world: endpoints (a host with one RC QP) joined by hostile links, on a virtual clock. Everything that happens
+ * The simulated world: endpoints (a host with one QP) joined by hostile links, on a virtual clock. Everything that happens
  * is a function of the configuration and one seed. What is pulled from a QP is taken apart into packets here (framed runs are
  * decoded from their bytes), suffers the faults of the link packet by packet, and is put together again into runs of other
  * sizes.
@@ -13,7 +13,10 @@
 
 #include "base/random.h"
 #include "sim/host.h"
+#include "sim/kinds.h"
 #include "transport/rc.h"
+#include "transport/uc.h"
+#include "transport/ud.h"
 
 /* Chances are per 100,000 packets. */
 struct sim_faults {
@@ -39,11 +42,17 @@ struct sim_link {
 struct sim_packet;
 struct sim_world;
 
+enum { SIM_VERDICTS = 16 };
+#define SIM_PATIENCE_NS 1000000ull /* how long a packet without a receive waits on a lossless link, once per dry spell */
+
 struct sim_endpoint {
 	struct sim_world *world;
 	struct sim_endpoint *peer;
 	const char *name;
-	struct rc_qp qp;
+	const struct sim_kind *kind;
+	struct rc_qp qp; /* the one that kind says */
+	struct uc_qp uc;
+	struct ud_qp ud;
 	struct sim_host host;
 	struct rc_config config;
 	struct sim_link link; /* what it sends over */
@@ -56,7 +65,9 @@ struct sim_endpoint {
 	uint64_t asleep_until, slept_total, slept_charged, peer_slept_charged;
 	bool dead; /* takes nothing in, does nothing */
 	uint64_t packets_sent;
-	uint32_t verdicts[RC_VERDICTS];
+	uint32_t verdicts[SIM_VERDICTS];
+	uint64_t waits_since; /* the oldest packet of the inbox has no receive; 0: it does not wait */
+	bool dry; /* it waited in vain: the next ones do not */
 	uint32_t events; /* all bits seen */
 
 	/* The application. NULL allowed. app() returns when it wants to be called next, BASE_NEVER if only after completions. */
@@ -88,6 +99,9 @@ struct sim_world {
 void sim_world_init(struct sim_world *world, uint64_t seed);
 void sim_world_fini(struct sim_world *world); /* after its endpoints' fini */
 void sim_endpoint_init(struct sim_endpoint *ep, struct sim_world *world, const char *name, uint32_t sq_depth, uint32_t recvs_max);
+/* The same for another transport than RC. */
+void sim_endpoint_init_kind(struct sim_endpoint *ep, struct sim_world *world, const char *name, uint32_t sq_depth, uint32_t recvs_max,
+			    const struct sim_kind *kind);
 void sim_endpoint_fini(struct sim_endpoint *ep);
 /* Brings both QPs to RTS against each other; config and link of both are set. */
 void sim_connect(struct sim_endpoint *a, struct sim_endpoint *b);
