@@ -26,7 +26,8 @@ bool base_log_explains(void)
 
 void base_log(enum base_log_level level, const char *format, ...)
 {
-	static const char *const words[] = { [BASE_LOG_ERROR] = "", [BASE_LOG_WARNING] = "warning: ", [BASE_LOG_EXPLAIN] = "debug: " };
+	static const char *const words[] = { [BASE_LOG_ERROR] = "", [BASE_LOG_WARNING] = "warning: ", [BASE_LOG_EXPLAIN] =
+			"debug: " };
 	int saved = errno;
 	char line[1024];
 	va_list args;

@@ -218,7 +218,8 @@ VERBS_PUBLIC int ibv_close_device(struct ibv_context *context)
 		return 0;
 	if (err != 0) {
 		/*
-		 * Programs close with objects left over and expect 0, since a kernel would clean up. Here those objects and what they stand
+		 * Programs close with objects left over and expect 0, since a kernel would clean up. Here those objects and
+		 * what they stand
 		 * on stay as they are until the process ends.
 		 */
 		base_explain("%s: closed with objects of it still there", context->device->name);
@@ -273,7 +274,8 @@ VERBS_PUBLIC int ibv_query_device(struct ibv_context *context, struct ibv_device
 	return verbs_query_device(context, device_attr);
 }
 
-int verbs_query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input, struct ibv_device_attr_ex *attr,
+int verbs_query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input, struct
+		ibv_device_attr_ex *attr,
 			  size_t attr_size)
 {
 	struct ibv_device_attr_ex ours = { .phys_port_cnt_ex = HCA_PORTS };

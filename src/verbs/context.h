@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The objects of this edge: each begins with (or contains) the public struct, and points to the adapter's object. struct ibv_* go no further
+ * The objects of this edge: each begins with (or contains) the public struct, and points to the adapter's object. struct
+ * ibv_* go no further
  * down than here. For src/verbs and the edges above it that were handed a context.
  */
 #ifndef VERBS_CONTEXT_H
@@ -39,7 +40,8 @@ static inline struct verbs_context_object *verbs_context_of(struct ibv_context *
 }
 
 /*
- * True in a fork child that inherited the context: it serves control calls only. Queries answer, destroying succeeds (and frees nothing that
+ * True in a fork child that inherited the context: it serves control calls only. Queries answer, destroying succeeds (and
+ * frees nothing that
  * a thread of the parent may have held locked at the fork), everything else is EIO, as with a device that was taken away.
  */
 static inline bool verbs_is_inherited(struct ibv_context *context)

@@ -117,7 +117,8 @@ struct verbs_cq *verbs_cq_create(struct ibv_context *context, uint32_t cqe, void
 	return cq;
 }
 
-VERBS_PUBLIC struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_context, struct ibv_comp_channel *channel,
+VERBS_PUBLIC struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_context, struct ibv_comp_channel
+		*channel,
 					  int comp_vector)
 {
 	if (cqe <= 0 || comp_vector < 0)

@@ -2,7 +2,8 @@
 /*
  * Extended completion queues: ibv_start_poll, readers, ibv_next_poll, ..., ibv_end_poll.
  *
- * One entry at a time is taken off the queue and read in place. From a start_poll that found one to end_poll the queue's poll lock is held,
+ * One entry at a time is taken off the queue and read in place. From a start_poll that found one to end_poll the queue's poll
+ * lock is held,
  * unless the program promised to poll in one thread. The plain ibv_poll_cq works on the same queue.
  */
 #include <assert.h>

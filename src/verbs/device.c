@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The device list, and the adapter behind each device. The array of a list belongs to the caller until ibv_free_device_list; the devices in it
+ * The device list, and the adapter behind each device. The array of a list belongs to the caller until ibv_free_device_list;
+ * the devices in it
  * stay for ever, because programs keep pointers to them.
  */
 #include "verbs/device.h"
@@ -138,7 +139,8 @@ static int start_locked(struct verbs_device *device, struct process_engine *engi
 		return err;
 	if (memory_engine != engine) {
 		dma_guard_install(); /* its lock is taken here and not in the middle of somebody's fork */
-		struct dma_table *table = dma_table_create((struct dma_entry *)(void *)export_writer_mrs(engine->export), EXPORT_MRS);
+		struct dma_table *table = dma_table_create((struct dma_entry *)(void *)export_writer_mrs(engine->export),
+				EXPORT_MRS);
 
 		if (table == NULL)
 			return BASE_ERR_NOMEM;

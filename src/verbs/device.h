@@ -8,7 +8,8 @@
 
 /* The interface behind the device as it is now. BASE_ERR_NODEV: it is gone. */
 int verbs_device_read(struct verbs_device *device, const struct process *process, struct netdev_device *out);
-/* The adapter of the device in this process, made at first use. Sets device->engine. Errors of process_engine_get(), BASE_ERR_NODEV. */
+/* The adapter of the device in this process, made at first use. Sets device->engine. Errors of process_engine_get(),
+ * BASE_ERR_NODEV. */
 int verbs_device_start(struct verbs_device *device);
 
 #endif

@@ -50,7 +50,8 @@ struct verbs_ah {
 	struct hca_ah *hca;
 };
 
-/* The work request that ibv_wr_* calls are building. Guarded by the send queue's lock (between wr_start and complete or abort). */
+/* The work request that ibv_wr_* calls are building. Guarded by the send queue's lock (between wr_start and complete or
+ * abort). */
 struct verbs_builder {
 	struct hca_send_wr wr;
 	bool open;      /* a builder was called whose request is not posted yet */
@@ -85,7 +86,8 @@ int verbs_builder_init(struct verbs_qp *qp, uint64_t send_ops_flags);
 void verbs_builder_fini(struct verbs_qp *qp);
 
 /*
- * Events and completions point at public objects; these give the public object of an adapter's, which was created with it as `user`.
+ * Events and completions point at public objects; these give the public object of an adapter's, which was created with it as
+ * `user`.
  */
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What the files of this folder put into the per-context tables: the inlines of verbs.h call these. Conventions are those of verbs.h. */
+/* What the files of this folder put into the per-context tables: the inlines of verbs.h call these. Conventions are those of
+ * verbs.h. */
 #ifndef VERBS_OPS_H
 #define VERBS_OPS_H
 
@@ -7,7 +8,8 @@
 
 /* device.c, port.c */
 int verbs_query_device(struct ibv_context *context, struct ibv_device_attr *attr);
-int verbs_query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input, struct ibv_device_attr_ex *attr,
+int verbs_query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input, struct
+		ibv_device_attr_ex *attr,
 			  size_t attr_size);
 int verbs_query_port(struct ibv_context *context, uint8_t port_num, struct ibv_port_attr *attr, size_t attr_len);
 int verbs_query_port_old(struct ibv_context *context, uint8_t port_num, struct _compat_ibv_port_attr *attr);

@@ -84,7 +84,8 @@ VERBS_PUBLIC int ibv_query_gid(struct ibv_context *context, uint8_t port_num, in
 	return 0;
 }
 
-VERBS_PUBLIC int ibv_query_gid_type(struct ibv_context *context, uint8_t port_num, unsigned int index, enum verbs_gid_type_sysfs *type)
+VERBS_PUBLIC int ibv_query_gid_type(struct ibv_context *context, uint8_t port_num, unsigned int index, enum
+		verbs_gid_type_sysfs *type)
 {
 	struct netdev_gid ours;
 	int err = read_gid(context, port_num, index, &ours);
@@ -106,7 +107,8 @@ static void fill_entry(struct ibv_gid_entry *out, const struct netdev_gid *gid, 
 	memcpy(out, &ours, entry_size < GID_ENTRY_BYTES ? entry_size : GID_ENTRY_BYTES);
 }
 
-VERBS_PUBLIC int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port_num, uint32_t gid_index, struct ibv_gid_entry *entry,
+VERBS_PUBLIC int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port_num, uint32_t gid_index, struct ibv_gid_entry
+		*entry,
 				   uint32_t flags, size_t entry_size)
 {
 	struct netdev_gid ours;
@@ -121,7 +123,8 @@ VERBS_PUBLIC int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port_nu
 	return 0;
 }
 
-VERBS_PUBLIC ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries, size_t max_entries, uint32_t flags,
+VERBS_PUBLIC ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries, size_t max_entries,
+		uint32_t flags,
 					  size_t entry_size)
 {
 	size_t count = 0;

@@ -2,8 +2,10 @@
 /*
  * The builders: ibv_wr_start, an operation, its setters, ... , ibv_wr_complete or ibv_wr_abort.
  *
- * A builder call posts the request before it and opens the next; setters copy into it, because the caller's arrays need not live until
- * complete. Nothing can fail in between: the first error is kept, and complete then forgets the whole batch and returns it. The send
+ * A builder call posts the request before it and opens the next; setters copy into it, because the caller's arrays need not
+ * live until
+ * complete. Nothing can fail in between: the first error is kept, and complete then forgets the whole batch and returns it.
+ * The send
  * queue's lock is held from start to complete or abort.
  */
 #include <errno.h>
@@ -182,7 +184,8 @@ int verbs_builder_init(struct verbs_qp *qp, uint64_t send_ops_flags)
 {
 	const uint64_t messages = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
 	const uint64_t rdma = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
-	const uint64_t reliable = IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD |
+	const uint64_t reliable = IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
+			IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD |
 				  IBV_QP_EX_WITH_SEND_WITH_INV | IBV_QP_EX_WITH_LOCAL_INV;
 	uint64_t can = messages;
 

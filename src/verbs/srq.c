@@ -38,7 +38,8 @@ struct ibv_srq *verbs_create_srq_ex(struct ibv_context *context, struct ibv_srq_
 	const uint32_t known = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD;
 
 	/* The inline of verbs.h sends plain requests to ibv_create_srq; what arrives here asks for more. */
-	if ((attr->comp_mask & ~known) != 0 || ((attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) != 0 && attr->srq_type != IBV_SRQT_BASIC))
+	if ((attr->comp_mask & ~known) != 0 || ((attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) != 0 && attr->srq_type !=
+			IBV_SRQT_BASIC))
 		return verbs_null(BASE_ERR_UNSUPPORTED);
 	if ((attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) == 0 || attr->pd == NULL)
 		return verbs_null(BASE_ERR_INVAL);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The interface itself: errno of every misuse, tables of modify, calls that carry a size, and the traps that real programs step into. */
+/* The interface itself: errno of every misuse, tables of modify, calls that carry a size, and the traps that real programs
+ * step into. */
 #include "harness.h"
 
 #include <errno.h>
@@ -19,7 +20,8 @@ static void create_errors(void)
 	rc_open(&rc, &(struct rc_options){ .channel = true });
 	need_equal(ibv_query_device(rc.context, &device), 0);
 
-	const struct ibv_qp_init_attr good = { .send_cq = rc.send_cq, .recv_cq = rc.recv_cq, .qp_type = IBV_QPT_RC, .cap = { 4, 4, 1, 1, 0 } };
+	const struct ibv_qp_init_attr good = { .send_cq = rc.send_cq, .recv_cq = rc.recv_cq, .qp_type = IBV_QPT_RC, .cap = {
+			4, 4, 1, 1, 0 } };
 #define BAD_QP(number, change) \
 	do { \
 		struct ibv_qp_init_attr attr = good; \
@@ -115,13 +117,15 @@ static const struct transition transitions[] = {
 	{ IBV_QPS_RESET, IBV_QPS_INIT, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS },
 	{ IBV_QPS_INIT, IBV_QPS_RTR, IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
 		IBV_QP_MIN_RNR_TIMER },
-	{ IBV_QPS_RTR, IBV_QPS_RTS, IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC },
+	{ IBV_QPS_RTR, IBV_QPS_RTS, IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+			IBV_QP_MAX_QP_RD_ATOMIC },
 };
 
 static struct ibv_qp_attr attr_for(const struct rc *rc, enum ibv_qp_state to)
 {
 	return (struct ibv_qp_attr){
-		.qp_state = to, .cur_qp_state = rc->qp->state, .port_num = 1, .path_mtu = IBV_MTU_256, .dest_qp_num = rc->qp->qp_num,
+		.qp_state = to, .cur_qp_state = rc->qp->state, .port_num = 1, .path_mtu = IBV_MTU_256, .dest_qp_num =
+				rc->qp->qp_num,
 		.timeout = 14, .retry_cnt = 7, .rnr_retry = 7, .max_rd_atomic = 1, .max_dest_rd_atomic = 1, .min_rnr_timer = 12,
 		.ah_attr = { .is_global = 1, .port_num = 1, .grh = { .dgid = rc->gid, .sgid_index = (uint8_t)rc->gid_index } },
 	};
@@ -278,7 +282,8 @@ static void post_errors(void)
 	need_equal(posted, init.cap.max_recv_wr);
 	struct ibv_send_wr list[4];
 	for (int i = 0; i < 4; i++)
-		list[i] = (struct ibv_send_wr){ .wr_id = (uint64_t)i, .next = i < 3 ? &list[i + 1] : NULL, .sg_list = sge, .num_sge = i == 2 ? 40 : 1,
+		list[i] = (struct ibv_send_wr){ .wr_id = (uint64_t)i, .next = i < 3 ? &list[i + 1] : NULL, .sg_list = sge,
+				.num_sge = i == 2 ? 40 : 1,
 						.opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED,
 						.wr.rdma = { to_b.addr, to_b.rkey } };
 	const struct rc_address to_a = rc_address_of(&a);

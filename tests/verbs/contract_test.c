@@ -80,7 +80,8 @@ static unsigned long long status_mask(pid_t pid, pid_t tid, const char *field)
 	return value;
 }
 
-/* The broker of this namespace and user: the process at the other end of a listening abstract socket is not told, so by name and owner. */
+/* The broker of this namespace and user: the process at the other end of a listening abstract socket is not told, so by name
+ * and owner. */
 static pid_t broker_pid(void)
 {
 	char self_net[64] = "", net[64], path[64], name[32];
@@ -157,7 +158,8 @@ static void check_mask(pid_t tid)
 {
 	char path[64], name[32] = "";
 	/* KILL and STOP cannot be blocked, 32 and 33 are libc's own. */
-	const unsigned long long open = 1ull << (SIGSEGV - 1) | 1ull << (SIGBUS - 1) | 1ull << (SIGKILL - 1) | 1ull << (SIGSTOP - 1);
+	const unsigned long long open = 1ull << (SIGSEGV - 1) | 1ull << (SIGBUS - 1) | 1ull << (SIGKILL - 1) | 1ull <<
+			(SIGSTOP - 1);
 	const unsigned long long libc = 1ull << 31 | 1ull << 32;
 
 	snprintf(path, sizeof(path), "/proc/self/task/%d/comm", tid);
@@ -323,7 +325,8 @@ static void *cancelled_control(void *unused)
 
 static void cancellation(void)
 {
-	static void *(*const victims[])(void *) = { cancelled_poll, cancelled_post, cancelled_event, cancelled_async, cancelled_control };
+	static void *(*const victims[])(void *) = { cancelled_poll, cancelled_post, cancelled_event, cancelled_async,
+			cancelled_control };
 
 	if (HAS_ASAN)
 		harness_skip("AddressSanitizer does not follow the unwinding of a cancelled thread");
@@ -868,7 +871,8 @@ static const struct harness_case cases[] = {
 	{ "alarm_handler", "handlers run in the program's threads alone, and blocking calls restart", alarm_handler },
 	{ "load_and_unload", "dlclose leaves the library in place", load_and_unload },
 	{ "cancellation", "a cancelled thread leaves no lock behind", cancellation },
-	{ "fork_idle", "a child uses inherited objects for control calls, its own device for data, and the parent goes on", fork_idle },
+	{ "fork_idle", "a child uses inherited objects for control calls, its own device for data, and the parent goes on",
+			fork_idle },
 	{ "fork_while_busy", "forks amid posting, polling and opening", fork_while_busy },
 	{ "broker_apart", "the broker is no child of the program and holds none of its descriptors", broker_apart },
 	{ "broker_killed", "transfers go on without a broker, and a newcomer connects afterwards", broker_killed },

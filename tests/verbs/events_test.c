@@ -301,7 +301,8 @@ static void *poster(void *argument)
 	for (uint64_t i = 0; i < EACH; i++) {
 		int err;
 
-		while ((err = rc_post(&shared_a, who << 32 | i, i % 2 ? IBV_WR_SEND : IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED, who * 4096, 700,
+		while ((err = rc_post(&shared_a, who << 32 | i, i % 2 ? IBV_WR_SEND : IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED,
+				who * 4096, 700,
 				      i % 2 ? NULL : &shared_to_b, who * 4096)) == ENOMEM)
 			sched_yield();
 		need_equal(err, 0);
@@ -406,7 +407,8 @@ static void churning(void)
 }
 
 static const struct harness_case cases[] = {
-	{ "channel_events", "arming, solicited, blocking and not, descriptors readable exactly while events wait", channel_events },
+	{ "channel_events", "arming, solicited, blocking and not, descriptors readable exactly while events wait",
+			channel_events },
 	{ "destroy_waits", "ibv_destroy_cq waits for acknowledgements", destroy_waits },
 	{ "async_events", "COMM_EST and SQ_DRAINED, to the context that owns the object", async_events },
 	{ "overrun", "one completion too many: CQ_ERR, QP_FATAL", overrun },

@@ -33,7 +33,8 @@ void harness_fail(const char *file, int line, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	fprintf(stderr, "  %s%s: %s:%d: %s\n", running, getpid() == case_pid ? "" : " (peer)", slash == NULL ? file : slash + 1, line, text);
+	fprintf(stderr, "  %s%s: %s:%d: %s\n", running, getpid() == case_pid ? "" : " (peer)", slash == NULL ? file : slash +
+			1, line, text);
 	_exit(1);
 }
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Verbs programs as tests. A test program is a table of cases; each case runs in a process of its own (so it has a slot of its own and may
- * die in any way), as an ordinary user, in a network namespace of its own where that is permitted. A case that has not ended after its
+ * Verbs programs as tests. A test program is a table of cases; each case runs in a process of its own (so it has a slot of
+ * its own and may
+ * die in any way), as an ordinary user, in a network namespace of its own where that is permitted. A case that has not ended
+ * after its
  * time is killed with all it started and has failed.
  *
  * Only public headers and libibverbs are used here: this is what a foreign program sees.
@@ -121,8 +123,10 @@ void rc_pair_close(struct rc *a, struct rc *b);
 /* Addresses exchanged with the peer, connected on both sides. */
 struct rc_address rc_meet(struct rc *rc, const struct peer *peer);
 
-/* Zeroes of buf[at, at + len): one WR. opcode and flags are the public ones; `remote` NULL for SEND. Returns ibv_post_send's answer. */
-int rc_post(struct rc *rc, uint64_t id, enum ibv_wr_opcode opcode, unsigned flags, size_t at, uint32_t len, const struct rc_address *remote,
+/* Zeroes of buf[at, at + len): one WR. opcode and flags are the public ones; `remote` NULL for SEND. Returns ibv_post_send's
+ * answer. */
+int rc_post(struct rc *rc, uint64_t id, enum ibv_wr_opcode opcode, unsigned flags, size_t at, uint32_t len, const struct
+		rc_address *remote,
 	    uint64_t remote_at);
 int rc_receive(struct rc *rc, uint64_t id, size_t at, uint32_t len);
 /* The next completion, within 10 s. */

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALL_ACCESS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC, WAIT_MS = 10000 };
+enum { ALL_ACCESS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC,
+		WAIT_MS = 10000 };
 
 struct ibv_context *rc_device_open(void)
 {
@@ -82,15 +83,18 @@ void rc_open(struct rc *rc, const struct rc_options *options)
 	rc->gid_index = rc_gid_find(rc->context, &rc->gid);
 	if (o->send_ops != 0) {
 		struct ibv_qp_init_attr_ex attr = {
-			.send_cq = rc->send_cq, .recv_cq = rc->recv_cq, .srq = o->srq, .qp_type = IBV_QPT_RC, .sq_sig_all = o->sig_all,
+			.send_cq = rc->send_cq, .recv_cq = rc->recv_cq, .srq = o->srq, .qp_type = IBV_QPT_RC, .sq_sig_all =
+					o->sig_all,
 			.cap = { o->send_wr, o->recv_wr, o->sge, o->sge, o->inline_max },
-			.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS, .pd = rc->pd, .send_ops_flags = o->send_ops,
+			.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS, .pd = rc->pd, .send_ops_flags =
+					o->send_ops,
 		};
 
 		rc->qp = ibv_create_qp_ex(rc->context, &attr);
 	} else {
 		struct ibv_qp_init_attr attr = {
-			.send_cq = rc->send_cq, .recv_cq = rc->recv_cq, .srq = o->srq, .qp_type = IBV_QPT_RC, .sq_sig_all = o->sig_all,
+			.send_cq = rc->send_cq, .recv_cq = rc->recv_cq, .srq = o->srq, .qp_type = IBV_QPT_RC, .sq_sig_all =
+					o->sig_all,
 			.cap = { o->send_wr, o->recv_wr, o->sge, o->sge, o->inline_max },
 		};
 
@@ -116,7 +120,8 @@ void rc_close(struct rc *rc)
 
 struct rc_address rc_address_of(const struct rc *rc)
 {
-	return (struct rc_address){ rc->gid, rc->qp->qp_num, (rc->qp->qp_num * 7919) & 0xffffff, rc->mr->rkey, (uintptr_t)rc->buf };
+	return (struct rc_address){ rc->gid, rc->qp->qp_num, (rc->qp->qp_num * 7919) & 0xffffff, rc->mr->rkey,
+			(uintptr_t)rc->buf };
 }
 
 int rc_to_init(struct rc *rc)
@@ -205,7 +210,8 @@ struct rc_address rc_meet(struct rc *rc, const struct peer *peer)
 	return theirs;
 }
 
-int rc_post(struct rc *rc, uint64_t id, enum ibv_wr_opcode opcode, unsigned flags, size_t at, uint32_t len, const struct rc_address *remote,
+int rc_post(struct rc *rc, uint64_t id, enum ibv_wr_opcode opcode, unsigned flags, size_t at, uint32_t len, const struct
+		rc_address *remote,
 	    uint64_t remote_at)
 {
 	struct ibv_sge sge = { (uintptr_t)rc->buf + at, len, rc->mr->lkey };
@@ -263,7 +269,8 @@ void cq_expect_none(struct ibv_cq *cq, unsigned ms)
 		int n = ibv_poll_cq(cq, 1, &wc);
 
 		if (n != 0)
-			harness_fail(__FILE__, __LINE__, "a completion too many: %d, of %llu, %s", n, (unsigned long long)wc.wr_id,
+			harness_fail(__FILE__, __LINE__, "a completion too many: %d, of %llu, %s", n, (unsigned long
+					long)wc.wr_id,
 				     ibv_wc_status_str(wc.status));
 	} while (harness_now_ms() < end);
 }

@@ -14,7 +14,8 @@ static void expect_wc(struct rc *rc, struct ibv_cq *cq, uint64_t id, enum ibv_wc
 
 	if (wc.wr_id != id || wc.status != status || wc.opcode != opcode || wc.qp_num != rc->qp->qp_num)
 		harness_fail(__FILE__, __LINE__, "completion %llu %s opcode %d qp %x; expected %llu %s opcode %d qp %x",
-			     (unsigned long long)wc.wr_id, ibv_wc_status_str(wc.status), wc.opcode, wc.qp_num, (unsigned long long)id,
+			     (unsigned long long)wc.wr_id, ibv_wc_status_str(wc.status), wc.opcode, wc.qp_num, (unsigned long
+					long)id,
 			     ibv_wc_status_str(status), opcode, rc->qp->qp_num);
 }
 
@@ -43,9 +44,11 @@ struct failing {
 
 static const struct failing failings[] = {
 	{ "bad lkey", IBV_WR_SEND, IBV_WC_SEND, IBV_WC_LOC_PROT_ERR, IBV_WC_SUCCESS, -1, .bad_lkey = true },
-	{ "bad lkey of a WRITE", IBV_WR_RDMA_WRITE, IBV_WC_RDMA_WRITE, IBV_WC_LOC_PROT_ERR, IBV_WC_SUCCESS, -1, .bad_lkey = true },
+	{ "bad lkey of a WRITE", IBV_WR_RDMA_WRITE, IBV_WC_RDMA_WRITE, IBV_WC_LOC_PROT_ERR, IBV_WC_SUCCESS, -1, .bad_lkey =
+			true },
 	{ "lkey of another PD", IBV_WR_SEND, IBV_WC_SEND, IBV_WC_LOC_PROT_ERR, IBV_WC_SUCCESS, -1, .foreign_lkey = true },
-	{ "beyond the local region", IBV_WR_SEND, IBV_WC_SEND, IBV_WC_LOC_PROT_ERR, IBV_WC_SUCCESS, -1, .local_out_of_range = true },
+	{ "beyond the local region", IBV_WR_SEND, IBV_WC_SEND, IBV_WC_LOC_PROT_ERR, IBV_WC_SUCCESS, -1, .local_out_of_range =
+			true },
 	{ "bad rkey", IBV_WR_RDMA_WRITE, IBV_WC_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR, IBV_WC_WR_FLUSH_ERR, IBV_EVENT_QP_ACCESS_ERR,
 	  .bad_rkey = true },
 	{ "beyond the remote region", IBV_WR_RDMA_WRITE, IBV_WC_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR, IBV_WC_WR_FLUSH_ERR,
@@ -54,11 +57,13 @@ static const struct failing failings[] = {
 	  IBV_EVENT_QP_ACCESS_ERR, .before_start = true },
 	{ "region without REMOTE_WRITE", IBV_WR_RDMA_WRITE, IBV_WC_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR, IBV_WC_WR_FLUSH_ERR,
 	  IBV_EVENT_QP_ACCESS_ERR, .target_mr_access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ },
-	{ "WRITE with immediate, bad rkey", IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WC_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR, IBV_WC_WR_FLUSH_ERR,
+	{ "WRITE with immediate, bad rkey", IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WC_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR,
+			IBV_WC_WR_FLUSH_ERR,
 	  IBV_EVENT_QP_ACCESS_ERR, .bad_rkey = true },
 	{ "QP without REMOTE_WRITE", IBV_WR_RDMA_WRITE, IBV_WC_RDMA_WRITE, IBV_WC_REM_INV_REQ_ERR, IBV_WC_WR_FLUSH_ERR,
 	  IBV_EVENT_QP_REQ_ERR, .target_qp_access = IBV_ACCESS_REMOTE_READ },
-	{ "SEND longer than the receive", IBV_WR_SEND, IBV_WC_SEND, IBV_WC_REM_INV_REQ_ERR, IBV_WC_LOC_LEN_ERR, -2, .too_long = true },
+	{ "SEND longer than the receive", IBV_WR_SEND, IBV_WC_SEND, IBV_WC_REM_INV_REQ_ERR, IBV_WC_LOC_LEN_ERR, -2, .too_long
+			= true },
 	{ "receive into a region without LOCAL_WRITE", IBV_WR_SEND, IBV_WC_SEND, IBV_WC_REM_OP_ERR, IBV_WC_LOC_PROT_ERR, -2,
 	  .read_only_receive = true },
 };
@@ -75,7 +80,8 @@ static void one_failure(const struct failing *f)
 	struct ibv_mr *other = ibv_reg_mr(other_pd, foreign, sizeof(foreign), IBV_ACCESS_LOCAL_WRITE);
 	need(read_only != NULL && other_pd != NULL && other != NULL);
 	const uint32_t receive_len = f->too_long ? 2000 : 8192;
-	struct ibv_sge into = { (uintptr_t)b.buf, f->read_only_receive ? 4096 : receive_len, f->read_only_receive ? read_only->lkey : b.mr->lkey };
+	struct ibv_sge into = { (uintptr_t)b.buf, f->read_only_receive ? 4096 : receive_len, f->read_only_receive ?
+			read_only->lkey : b.mr->lkey };
 	for (uint64_t i = 0; i < 3; i++) {
 		struct ibv_recv_wr wr = { .wr_id = 100 + i, .sg_list = &into, .num_sge = 1 }, *bad;
 
@@ -98,9 +104,11 @@ static void one_failure(const struct failing *f)
 		target.addr -= 1;
 	struct ibv_send_wr wr[3], *bad;
 	for (unsigned i = 0; i < 3; i++) {
-		wr[i] = (struct ibv_send_wr){ .wr_id = i, .next = i < 2 ? &wr[i + 1] : NULL, .sg_list = &sge, .num_sge = 1, .opcode = f->opcode,
+		wr[i] = (struct ibv_send_wr){ .wr_id = i, .next = i < 2 ? &wr[i + 1] : NULL, .sg_list = &sge, .num_sge = 1,
+				.opcode = f->opcode,
 					      /* the first unsignaled: errors are told all the same */
-					      .send_flags = i == 1 ? IBV_SEND_SIGNALED : 0, .wr.rdma = { target.addr, target.rkey } };
+					      .send_flags = i == 1 ? IBV_SEND_SIGNALED : 0, .wr.rdma = { target.addr,
+							target.rkey } };
 	}
 	memset(b.buf, 0x11, b.o.size);
 	memset(a.buf, 0x22, a.o.size);
@@ -198,7 +206,8 @@ static void sizes(void)
 	struct rc a, b;
 
 	for (enum ibv_mtu mtu = IBV_MTU_256; mtu <= IBV_MTU_4096; mtu = (enum ibv_mtu)(mtu + 2)) {
-		rc_pair(&a, &b, &(struct rc_options){ .size = 1 << 20, .mtu = mtu }, &(struct rc_options){ .size = 1 << 20, .mtu = mtu });
+		rc_pair(&a, &b, &(struct rc_options){ .size = 1 << 20, .mtu = mtu }, &(struct rc_options){ .size = 1 << 20,
+				.mtu = mtu });
 		const struct rc_address to_b = rc_address_of(&b);
 		for (unsigned i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
 			uint32_t n = lengths[i];
@@ -285,7 +294,8 @@ static void scatter_gather(void)
 	into[2] = (struct ibv_sge){ (uintptr_t)b.buf + 5000, 0, b.mr->lkey };
 	into[3] = (struct ibv_sge){ (uintptr_t)b.buf + 10000, 20000, b.mr->lkey };
 	struct ibv_recv_wr recv = { .wr_id = 3, .sg_list = into, .num_sge = 4 };
-	struct ibv_send_wr send = { .wr_id = 1, .sg_list = from, .num_sge = 4, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED };
+	struct ibv_send_wr send = { .wr_id = 1, .sg_list = from, .num_sge = 4, .opcode = IBV_WR_SEND, .send_flags =
+			IBV_SEND_SIGNALED };
 	need_equal(ibv_post_recv(b.qp, &recv, &bad_recv), 0);
 	need_equal(ibv_post_send(a.qp, &send, &bad), 0);
 	struct ibv_wc wc = cq_wait(b.recv_cq);
@@ -316,7 +326,8 @@ static void inline_data(void)
 	for (uint32_t n = 0; n <= most; n += n < 70 ? 1 : 13) {
 		unsigned char local[1024]; /* not registered */
 		struct ibv_sge sge[2] = { { (uintptr_t)local, n / 3, 0 }, { (uintptr_t)local + n / 3, n - n / 3, 0xbad } };
-		struct ibv_send_wr wr = { .wr_id = n, .sg_list = sge, .num_sge = 2, .opcode = n % 2 ? IBV_WR_SEND : IBV_WR_RDMA_WRITE,
+		struct ibv_send_wr wr = { .wr_id = n, .sg_list = sge, .num_sge = 2, .opcode = n % 2 ? IBV_WR_SEND :
+				IBV_WR_RDMA_WRITE,
 					  .send_flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE,
 					  .wr.rdma = { (uintptr_t)b.buf, b.mr->rkey } };
 
@@ -415,7 +426,8 @@ static void query(void)
 	need(init.send_cq == a.send_cq && init.recv_cq == a.recv_cq && init.srq == NULL && init.qp_context == NULL);
 	need_equal(init.qp_type, IBV_QPT_RC);
 	need_equal(init.sq_sig_all, 1);
-	need(init.cap.max_send_wr >= 64 && init.cap.max_recv_wr >= 64 && init.cap.max_send_sge >= 4 && init.cap.max_recv_sge >= 4);
+	need(init.cap.max_send_wr >= 64 && init.cap.max_recv_wr >= 64 && init.cap.max_send_sge >= 4 && init.cap.max_recv_sge
+			>= 4);
 	rc_connect(&a, &to_b);
 	need_equal(ibv_query_qp(a.qp, &attr, all, &init), 0);
 	need_equal(attr.qp_state, IBV_QPS_RTS);
@@ -512,7 +524,8 @@ static void shared_receives(void)
 
 	need(srq != NULL && init.attr.max_wr >= 10 && init.attr.max_sge >= 2);
 	for (int i = 0; i < 2; i++)
-		rc_pair(&a[i], &b[i], &(struct rc_options){ .context = context, .pd = pd }, &(struct rc_options){ .context = context, .pd = pd,
+		rc_pair(&a[i], &b[i], &(struct rc_options){ .context = context, .pd = pd }, &(struct rc_options){ .context =
+				context, .pd = pd,
 			.srq = srq });
 	need_equal(ibv_destroy_srq(srq), EBUSY);
 	need_equal(rc_receive(&b[0], 1, 0, 1), EINVAL);
