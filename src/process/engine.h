@@ -43,7 +43,8 @@ struct process_peer {
 /*
  * Where packets to this peer go: shared memory if the destination GID is one of this host's (unless local=wire), else UDP. May
  * wait for the broker (a pair) up to 2 s, but not for dest_qpn 0 (an address handle): call it without the progress lock. A peer
- * on this host whose slot is empty gives a path to nowhere, and 0. BASE_ERR_INVAL: no such GID index, or a GID that cannot leave by this route (v1, not an address of
+ * on this host whose slot is empty gives a path to nowhere, and 0. BASE_ERR_INVAL: no such GID index, or a GID that cannot
+ * leave by this route (v1, not an address of
  * the interface, other family), explained under SOFTVERBS_DEBUG, refusals of local=wire always; BASE_ERR_UNREACH: no route;
  * BASE_ERR_NODEV: no wire here.
  */
