@@ -13,7 +13,9 @@
 /* Values of enum ibv_device_cap_flags. */
 enum {
 	CAP_BAD_PKEY_CNTR = 1 << 1,
-	CAP_CHANGE_PHY_PORT = 1 << 4,
+	CAP_BAD_QKEY_CNTR = 1 << 2,
+	CAP_CHANGE_PHY_PORT = 1 << 5,
+	CAP_UD_AV_PORT_ENFORCE = 1 << 6,
 	CAP_PORT_ACTIVE_EVENT = 1 << 10,
 	CAP_SYS_IMAGE_GUID = 1 << 11,
 	CAP_RC_RNR_NAK_GEN = 1 << 12,
@@ -35,6 +37,12 @@ static const char *const port_counter_names[HCA_PORT_COUNTERS] = {
 	[HCA_PORT_DROP_OPCODE] = "drop_opcode",
 	[HCA_PORT_DROP_PSN] = "drop_psn",
 	[HCA_PORT_DROP_PKEY] = "drop_pkey",
+	[HCA_PORT_DROP_QKEY] = "drop_qkey",
+	[HCA_PORT_DROP_NO_RECV] = "drop_no_receive",
+	[HCA_PORT_DROP_GAP] = "drop_gap",
+	[HCA_PORT_DROP_LENGTH] = "drop_length",
+	[HCA_PORT_DROP_ACCESS] = "drop_access",
+	[HCA_PORT_RECV_FAILED] = "receive_failed",
 	[HCA_PORT_DROP_ADDRESS] = "drop_address",
 	[HCA_PORT_CQ_OVERRUN] = "cq_overrun",
 };
@@ -92,8 +100,8 @@ void hca_device_query(const struct hca_device *device, struct hca_device_attr *o
 		.identity = device->config.identity,
 		.max_mr_size = UINT64_MAX,
 		.page_size_cap = 0xfffff000,
-		.cap_flags = CAP_BAD_PKEY_CNTR | CAP_CHANGE_PHY_PORT | CAP_PORT_ACTIVE_EVENT | CAP_SYS_IMAGE_GUID | CAP_RC_RNR_NAK_GEN |
-			     CAP_SRQ_RESIZE,
+		.cap_flags = CAP_BAD_PKEY_CNTR | CAP_BAD_QKEY_CNTR | CAP_CHANGE_PHY_PORT | CAP_UD_AV_PORT_ENFORCE |
+			     CAP_PORT_ACTIVE_EVENT | CAP_SYS_IMAGE_GUID | CAP_RC_RNR_NAK_GEN | CAP_SRQ_RESIZE,
 		.max_qp = HCA_MAX_QP, .max_qp_wr = HCA_MAX_QP_WR, .max_sge = HCA_MAX_SGE, .max_sge_rd = HCA_MAX_SGE,
 		.max_cq = HCA_MAX_CQ, .max_cqe = HCA_MAX_CQE, .max_mr = HCA_MAX_MR, .max_pd = HCA_MAX_PD,
 		.max_qp_rd_atom = HCA_MAX_RD_ATOM, .max_res_rd_atom = HCA_MAX_RD_ATOM * HCA_MAX_QP,
@@ -102,6 +110,14 @@ void hca_device_query(const struct hca_device *device, struct hca_device_attr *o
 		.max_inline = HCA_MAX_INLINE, .comp_vectors = HCA_COMP_VECTORS,
 		.atomics = true, .max_pkeys = 1, .local_ca_ack_delay = 15, .phys_port_cnt = HCA_PORTS,
 	};
+}
+
+/* Those of the port attributes are 16 bits that do not wrap. */
+static uint32_t violations(const struct hca_device *device, enum hca_port_counter counter)
+{
+	uint64_t n = atomic_load_explicit(&device->counters[counter], memory_order_relaxed);
+
+	return n < UINT16_MAX ? (uint32_t)n : UINT16_MAX;
 }
 
 void hca_device_query_port(const struct hca_device *device, struct hca_port_attr *out)
@@ -115,6 +131,8 @@ void hca_device_query_port(const struct hca_device *device, struct hca_port_attr
 		.gid_tbl_len = HCA_GID_TABLE,
 		.port_cap_flags = PORT_CAP_CM_SUP,
 		.max_msg_sz = HCA_MAX_MSG_BYTES,
+		.bad_pkey_cntr = violations(device, HCA_PORT_DROP_PKEY),
+		.qkey_viol_cntr = violations(device, HCA_PORT_DROP_QKEY),
 		.pkey_tbl_len = 1,
 		.phys_state = active ? PHYS_STATE_LINK_UP : PHYS_STATE_DISABLED,
 		.active_width = WIDTH_1X,

@@ -22,7 +22,13 @@ enum hca_port_counter {
 	HCA_PORT_DROP_STATE,
 	HCA_PORT_DROP_OPCODE,
 	HCA_PORT_DROP_PSN,
-	HCA_PORT_DROP_PKEY,
+	HCA_PORT_DROP_PKEY,    /* what ibv_port_attr calls bad_pkey_cntr */
+	HCA_PORT_DROP_QKEY,    /* qkey_viol_cntr */
+	HCA_PORT_DROP_NO_RECV, /* UC, UD: nothing was posted for it */
+	HCA_PORT_DROP_GAP,     /* UC: belongs to a message of which a packet was lost */
+	HCA_PORT_DROP_LENGTH,  /* UC, UD: longer than its receive, or than the MTU */
+	HCA_PORT_DROP_ACCESS,  /* UC: may not be written there */
+	HCA_PORT_RECV_FAILED,  /* UC, UD: the memory of its receive was bad */
 	HCA_PORT_DROP_ADDRESS, /* from somebody who is not the QP's peer */
 	HCA_PORT_CQ_OVERRUN,
 	HCA_PORT_COUNTERS

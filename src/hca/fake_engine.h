@@ -30,6 +30,12 @@ struct fake_engine {
 	uint32_t next_index;
 	bool cut;             /* the cable: runs are lost */
 	bool publish_paused;  /* receive, next and tick go on, completions wait */
+	bool stopped;         /* nothing moves */
+	bool may_wait;        /* receivers may keep a run waiting: then nothing else moves either */
+	bool kept;
+	struct link_rx kept_rx;
+	uint64_t kept_until;
+	uint8_t kept_payload[16384];
 	unsigned polls, wakeups_expected, packets;
 	uint8_t buf[FAKE_ROOM];
 };
@@ -52,18 +58,32 @@ static inline struct node_flow *fake_find(struct fake_engine *e, uint32_t qpn)
 	return NULL;
 }
 
-static inline void fake_deliver(struct fake_engine *e, struct node_flow *from, const struct transport_run *run)
+/* A run that has to wait is kept, with its payload. True: it has arrived, or is lost. */
+static inline bool fake_offer(struct fake_engine *e, const struct link_rx *rx)
+{
+	struct node_flow *to = fake_find(e, rx->run.head.bth.dest_qpn);
+	uint64_t until = to == NULL || e->cut ? 0 : to->ops->receive(to, e->now, rx, e->may_wait);
+
+	if (until != 0 && !e->kept) {
+		e->kept_rx = *rx;
+		memcpy(e->kept_payload, rx->run.head.payload, rx->run.head.payload_len);
+		e->kept_rx.run.head.payload = e->kept_payload;
+	}
+	e->kept = until != 0;
+	e->kept_until = until;
+	return until == 0;
+}
+
+static inline void fake_deliver(struct fake_engine *e, struct node_flow *from, const struct link_path *path,
+				const struct transport_run *run)
 {
 	struct link_rx rx = {
-		.run = *run, .kind = from->path.kind, .gid_type = from->path.gid_type, .sgid = from->path.sgid,
-				.dgid = from->path.dgid,
-		.ifindex = from->path.dest_ifindex, .source_slot = (uint8_t)(from->qpn >> 16),
+		.run = *run, .kind = path->kind, .gid_type = path->gid_type, .sgid = path->sgid, .dgid = path->dgid,
+		.ifindex = path->dest_ifindex, .hop_limit = 64, .source_slot = (uint8_t)(from->qpn >> 16),
 	};
-	struct node_flow *to = fake_find(e, run->head.bth.dest_qpn);
 
 	e->packets += run->packets;
-	if (to != NULL && !e->cut)
-		to->ops->receive(to, e->now, &rx, false);
+	fake_offer(e, &rx);
 }
 
 /* Until nothing moves any more. Lock held. */
@@ -71,10 +91,14 @@ static inline void fake_run(struct fake_engine *e)
 {
 	bool moved = true;
 
+	if (e->stopped)
+		return;
 	while (moved) {
 		moved = false;
 		e->now += 1000;
-		for (int i = 0; i < FAKE_FLOWS; i++) {
+		if (e->kept)
+			moved = fake_offer(e, &e->kept_rx);
+		for (int i = 0; i < FAKE_FLOWS && !e->kept; i++) {
 			struct node_flow *flow = e->flows[i];
 			struct transport_run run;
 			size_t used;
@@ -83,13 +107,18 @@ static inline void fake_run(struct fake_engine *e)
 				continue;
 			if (flow->ops->deadline(flow) <= e->now)
 				flow->ops->tick(flow, e->now, 0);
-			for (int n = 0; n < 16 && flow->ops->wants_room(flow, e->now); n++) {
+			for (int n = 0; n < 16 && !e->kept && flow->ops->wants_room(flow, e->now); n++) {
+				const struct link_path *path = &flow->path;
 				struct transport_room room = { .buf = e->buf, .bytes = FAKE_ROOM, .packets = 64 };
 
+				if (flow->ops->next_path != NULL)
+					path = flow->ops->next_path(flow, e->now);
+				if (path == NULL)
+					break;
 				memset(&run, 0, sizeof(run));
 				if (flow->ops->next(flow, e->now, &room, &run, &used) == 0)
 					break;
-				fake_deliver(e, flow, &run);
+				fake_deliver(e, flow, path, &run);
 				moved = true;
 			}
 		}
@@ -234,11 +263,11 @@ static inline struct hca_cq *fake_cq(struct fake_world *w, uint32_t cqe, struct 
 	return cq;
 }
 
-static inline struct hca_qp *fake_qp(struct fake_world *w, struct hca_cq *send, struct hca_cq *recv, struct hca_srq *srq,
-		bool sig_all)
+static inline struct hca_qp *fake_qp_typed(struct fake_world *w, enum hca_qp_type type, struct hca_cq *send, struct hca_cq *recv,
+					   struct hca_srq *srq, bool sig_all)
 {
 	struct hca_qp_init init = {
-		.type = HCA_QPT_RC, .send_cq = send, .recv_cq = recv, .srq = srq, .sq_sig_all = sig_all,
+		.type = type, .send_cq = send, .recv_cq = recv, .srq = srq, .sq_sig_all = sig_all,
 		.cap = { .max_send_wr = 16, .max_recv_wr = 16, .max_send_sge = 4, .max_recv_sge = 4, .max_inline = 64 },
 	};
 	struct hca_qp *qp;
@@ -247,6 +276,12 @@ static inline struct hca_qp *fake_qp(struct fake_world *w, struct hca_cq *send, 
 		abort();
 	init.user = qp;
 	return qp;
+}
+
+static inline struct hca_qp *fake_qp(struct fake_world *w, struct hca_cq *send, struct hca_cq *recv, struct hca_srq *srq,
+		bool sig_all)
+{
+	return fake_qp_typed(w, HCA_QPT_RC, send, recv, srq, sig_all);
 }
 
 enum {

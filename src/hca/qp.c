@@ -6,9 +6,26 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "hca/limits.h"
-#include "hca/qp_internal.h"
+#include "hca/qp_type.h"
 
 enum { SLOT_ALIGN = 64 };
+
+const struct hca_qp_type_ops *hca_qp_type_ops_find(enum hca_qp_type type)
+{
+	switch (type) {
+	case HCA_QPT_RC:
+		return &hca_qp_rc_ops;
+	case HCA_QPT_UC:
+		return &hca_qp_uc_ops;
+	case HCA_QPT_UD:
+		return &hca_qp_ud_ops;
+	case HCA_QPT_RAW_PACKET:
+	case HCA_QPT_XRC_SEND:
+	case HCA_QPT_XRC_RECV:
+		break;
+	}
+	return NULL;
+}
 
 static uint32_t max_u32(uint32_t a, uint32_t b)
 {
@@ -21,16 +38,16 @@ static int init_check(const struct hca_pd *pd, const struct hca_qp_init *init)
 
 	switch (init->type) {
 	case HCA_QPT_RC:
-		break;
 	case HCA_QPT_UC:
 	case HCA_QPT_UD:
+		break;
 	case HCA_QPT_RAW_PACKET:
 	case HCA_QPT_XRC_SEND:
 	case HCA_QPT_XRC_RECV:
-		base_explain("QP refused: of the types only RC exists yet");
+		base_explain("QP refused: this type does not exist yet");
 		return BASE_ERR_UNSUPPORTED;
 	}
-	if (init->type != HCA_QPT_RC)
+	if (hca_qp_type_ops_find(init->type) == NULL)
 		return BASE_ERR_INVAL;
 	if (init->send_cq == NULL || init->recv_cq == NULL || init->send_cq->context != pd->context ||
 	    init->recv_cq->context != pd->context || (init->srq != NULL && init->srq->pd->context != pd->context)) {
@@ -64,7 +81,18 @@ static int sq_allocate(struct hca_qp *qp, struct hca_qp_cap *cap)
 	qp->sq.stride = ((uint32_t)sizeof(struct transport_wqe) + area + SLOT_ALIGN - 1) & ~(uint32_t)(SLOT_ALIGN - 1);
 	qp->sq.depth = depth;
 	qp->sq.slots = aligned_alloc(SLOT_ALIGN, (size_t)qp->sq.stride * depth);
-	return qp->sq.slots == NULL ? BASE_ERR_NOMEM : 0;
+	if (qp->sq.slots == NULL)
+		return BASE_ERR_NOMEM;
+	if (qp->type != HCA_QPT_UD)
+		return 0;
+	qp->paths = calloc(depth, sizeof(*qp->paths));
+	return qp->paths == NULL ? BASE_ERR_NOMEM : 0;
+}
+
+static void sq_free(struct hca_qp *qp)
+{
+	free(qp->paths);
+	free(qp->sq.slots);
 }
 
 static void export_begin(struct hca_qp *qp)
@@ -92,9 +120,10 @@ int hca_qp_create(struct hca_pd *pd, struct hca_qp_init *init, struct hca_qp **o
 	struct hca_qp *qp = calloc(1, sizeof(*qp));
 	if (qp == NULL)
 		return BASE_ERR_NOMEM;
+	qp->type = init->type;
 	err = sq_allocate(qp, &cap);
 	if (err != 0)
-		goto free_qp;
+		goto free_sq;
 	if (init->srq != NULL)
 		cap.max_recv_wr = cap.max_recv_sge = 0;
 	else
@@ -105,7 +134,7 @@ int hca_qp_create(struct hca_pd *pd, struct hca_qp_init *init, struct hca_qp **o
 	qp->context = pd->context;
 	qp->pd = pd;
 	qp->user = init->user;
-	qp->type = init->type;
+	qp->ops = hca_qp_type_ops_find(init->type);
 	qp->send_cq = init->send_cq;
 	qp->recv_cq = init->recv_cq;
 	qp->srq = init->srq;
@@ -115,8 +144,8 @@ int hca_qp_create(struct hca_pd *pd, struct hca_qp_init *init, struct hca_qp **o
 	pthread_mutex_init(&qp->sq_lock, NULL);
 	hca_async_source_init(&qp->source, qp->context, qp->user);
 	dma_view_init(&qp->view, qp->context->device->config.memory, pd->number);
-	rc_init(&qp->rc, (struct transport_memory){ &hca_qp_memory_ops, qp }, &qp->sq, &hca_qp_recv_ops, qp);
-	qp->flow.ops = &hca_qp_flow_ops;
+	qp->ops->init(qp, (struct transport_memory){ &hca_qp_memory_ops, qp });
+	qp->flow.ops = &qp->ops->flow;
 	/*
 	 * No op runs before the QP is kicked, and packets meet the state RESET: but the export must be there. Nobody knows the
 	 * number yet.
@@ -143,8 +172,7 @@ fini_rq:
 	pthread_mutex_destroy(&qp->sq_lock);
 	hca_rq_fini(&qp->rq);
 free_sq:
-	free(qp->sq.slots);
-free_qp:
+	sq_free(qp);
 	free(qp);
 	return err;
 }
@@ -153,7 +181,10 @@ void hca_qp_destroy(struct hca_qp *qp)
 {
 	const struct hca_engine *engine = hca_context_engine(qp->context);
 
-	engine->ops->flow_remove(engine->context, &qp->flow, true);
+	/* Only the reliable owe their peer something. */
+	engine->ops->flow_remove(engine->context, &qp->flow, qp->type == HCA_QPT_RC);
+	if (qp->srq != NULL)
+		hca_srq_forget_dry(qp->srq, qp);
 	atomic_store_explicit(&qp->exported->qpn, 0, memory_order_release);
 	hca_cq_purge(qp->send_cq, qp);
 	if (qp->recv_cq != qp->send_cq)
@@ -168,7 +199,7 @@ void hca_qp_destroy(struct hca_qp *qp)
 	hca_rq_fini(&qp->rq);
 	pthread_mutex_destroy(&qp->modify_lock);
 	pthread_mutex_destroy(&qp->sq_lock);
-	free(qp->sq.slots);
+	sq_free(qp);
 	free(qp);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Queue pairs: create, modify, query, post, destroy. RC carries data; UC and UD are refused at creation (BASE_ERR_UNSUPPORTED)
- * until their transports exist, though the tables know them.
+ * Queue pairs of the types RC, UC and UD: create, modify, query, post, destroy. The tables know the other types, too; creation
+ * refuses them (BASE_ERR_UNSUPPORTED).
  *
  * Posting is begin, one call per work request, end: begin takes the send queue's lock, end gives it back. It serves both
  * posting a list (commit what was good before the first bad one) and the builders (commit all or nothing).
@@ -61,7 +61,7 @@ struct hca_send_wr {
 	uint32_t rkey;
 	uint64_t remote_addr;
 	uint64_t compare_add, swap;
-	struct hca_ah *ah;    /* UD */
+	const struct hca_ah *ah; /* UD; its path is copied */
 	uint32_t remote_qpn, remote_qkey;
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A QP as the engine's flow. Everything here runs under the progress lock.
+ * A QP as the engine's flow, as far as its type makes no difference. Everything here runs under the progress lock.
  *
  * Order of publication: receive() places data and stages finished receives; the engine lets owed ACKs leave; publish() then
  * makes CQEs visible, and a CQE fires its event. Sends complete in publish() too, straight from the transport.
@@ -9,17 +9,11 @@
  * receive in use came from the transport before, the rest follows here, also what is posted later (posting kicks the flow). An
  * SRQ is left alone.
  */
-#include "hca/qp_internal.h"
+#include "hca/qp_type.h"
 
 #include <assert.h>
-#include <stddef.h>
 
 #include "base/err.h"
-
-static struct hca_qp *qp_of(struct node_flow *flow)
-{
-	return (struct hca_qp *)(void *)((char *)flow - offsetof(struct hca_qp, flow));
-}
 
 static struct hca_rq *queue_of(struct hca_qp *qp)
 {
@@ -33,8 +27,10 @@ static int recv_take(void *host, struct transport_recv *out)
 	if (qp->taken_count == HCA_QP_TAKEN)
 		return BASE_ERR_AGAIN;
 	int err = qp->srq != NULL ? hca_srq_take(qp->srq, out) : hca_rq_take(&qp->rq, out, NULL);
-	if (err == 0)
+	if (err == 0) {
 		qp->taken[qp->taken_count++] = out->index;
+		qp->dry_since = 0;
+	}
 	return err;
 }
 
@@ -80,8 +76,8 @@ static void push(struct hca_qp *qp, struct hca_cq *cq, const struct transport_co
 		.solicited = !is_send && done->solicited,
 	};
 
-	if (!hca_cq_push(cq, &cqe) && rc_state_get(&qp->rc) != RC_ERROR) {
-		rc_to_error(&qp->rc);
+	if (!hca_cq_push(cq, &cqe) && qp->ops->state(qp) != HCA_QPS_ERR) {
+		qp->ops->to_error(qp);
 		hca_async_raise(&qp->source, HCA_ASYNC_QP_FATAL);
 	}
 }
@@ -100,65 +96,54 @@ static void stage_receives(struct hca_qp *qp)
 		if (qp->staged_count == HCA_QP_STAGED)
 			push_staged(qp); /* more than a round can bring: the ACK has had its chance in the rounds before */
 		struct transport_completion *at = &qp->staged[qp->staged_count];
-		if (rc_recv_completion_next(&qp->rc, at) == 0)
+		if (qp->ops->recv_done(qp, at) == 0)
 			return;
 		recv_give_back(qp, at->index);
 		qp->staged_count++;
 	}
 }
 
-static bool is_from_peer(const struct hca_qp *qp, const struct link_rx *rx)
+bool hca_qp_is_from_peer(struct hca_qp *qp, const struct link_rx *rx)
 {
 	const struct link_path *path = &qp->flow.path;
+	bool is_peer = rx->kind == path->kind && rx->gid_type == path->gid_type && wire_gid_equal(&rx->sgid, &path->dgid) &&
+		       wire_gid_equal(&rx->dgid, &path->sgid) && (rx->ifindex == 0 || rx->ifindex == path->ifindex) &&
+		       (rx->kind != LINK_SHM || rx->source_slot == path->dest_qpn >> 16);
 
-	return rx->kind == path->kind && rx->gid_type == path->gid_type && wire_gid_equal(&rx->sgid, &path->dgid) &&
-	       wire_gid_equal(&rx->dgid, &path->sgid) && (rx->ifindex == 0 || rx->ifindex == path->ifindex) &&
-	       (rx->kind != LINK_SHM || rx->source_slot == path->dest_qpn >> 16);
+	if (!is_peer)
+		hca_qp_received(qp, rx, HCA_PORT_DROP_ADDRESS);
+	return is_peer;
 }
 
-static uint64_t flow_receive(struct node_flow *flow, uint64_t now, const struct link_rx *rx, bool may_wait)
+void hca_qp_received(struct hca_qp *qp, const struct link_rx *rx, enum hca_port_counter verdict)
 {
-	static const enum hca_port_counter counters[RC_VERDICTS] = {
-		[RC_TOOK] = HCA_PORT_TOOK_RUNS,
-		[RC_DUPLICATE] = HCA_PORT_DUPLICATE,
-		[RC_OUT_OF_ORDER] = HCA_PORT_OUT_OF_ORDER,
-		[RC_RNR] = HCA_PORT_RNR,
-		[RC_NAKED] = HCA_PORT_NAKED,
-		[RC_DROPPED_STATE] = HCA_PORT_DROP_STATE,
-		[RC_DROPPED_OPCODE] = HCA_PORT_DROP_OPCODE,
-		[RC_DROPPED_PSN] = HCA_PORT_DROP_PSN,
-		[RC_DROPPED_PKEY] = HCA_PORT_DROP_PKEY,
-	};
-	struct hca_qp *qp = qp_of(flow);
 	struct hca_device *device = qp->context->device;
 
 	hca_count(device, HCA_PORT_RECEIVED_PACKETS, rx->run.packets);
 	hca_count(device, HCA_PORT_RECEIVED_BYTES, rx->run.head.payload_len);
-	if (!is_from_peer(qp, rx)) {
-		hca_count(device, HCA_PORT_DROP_ADDRESS, 1);
-		return 0;
-	}
-	hca_count(device, counters[rc_receive(&qp->rc, now, &rx->run)], 1);
+	hca_count(device, verdict, 1);
 	stage_receives(qp);
-	return 0;
 }
 
-static int flow_next(struct node_flow *flow, uint64_t now, const struct transport_room *room, struct transport_run *out,
-		     size_t *used)
+void hca_qp_sent(struct hca_qp *qp, const struct transport_run *run)
 {
-	struct hca_qp *qp = qp_of(flow);
-	int n = rc_next(&qp->rc, now, room, out, used);
-
-	if (n > 0) {
-		hca_count(qp->context->device, HCA_PORT_SENT_PACKETS, out->packets);
-		hca_count(qp->context->device, HCA_PORT_SENT_BYTES, out->head.payload_len);
-	}
-	return n;
+	hca_count(qp->context->device, HCA_PORT_SENT_PACKETS, run->packets);
+	hca_count(qp->context->device, HCA_PORT_SENT_BYTES, run->head.payload_len);
 }
 
-static bool flow_wants_room(struct node_flow *flow, uint64_t now)
+uint64_t hca_qp_dry(struct hca_qp *qp, uint64_t now, bool may_wait)
 {
-	return rc_wants_room(&qp_of(flow)->rc, now);
+	if (!may_wait)
+		return 0;
+	if (qp->dry_since == 0)
+		qp->dry_since = now;
+	if (now - qp->dry_since >= HCA_QP_DRY_WAIT)
+		return 0;
+	if (qp->srq != NULL)
+		atomic_store(&qp->srq->dry, qp);
+	else
+		atomic_store(&qp->dry, true);
+	return qp->dry_since + HCA_QP_DRY_WAIT;
 }
 
 static void flush_receives(struct hca_qp *qp)
@@ -188,56 +173,65 @@ static void raise_events(struct hca_qp *qp)
 		uint32_t bit;
 		enum hca_async_type type;
 	} events[] = {
-		{ RC_EVENT_COMM_EST, HCA_ASYNC_COMM_EST },
-		{ RC_EVENT_REQ_ERR, HCA_ASYNC_QP_REQ_ERR },
-		{ RC_EVENT_ACCESS_ERR, HCA_ASYNC_QP_ACCESS_ERR },
-		{ RC_EVENT_FATAL, HCA_ASYNC_QP_FATAL },
+		{ HCA_QP_EVENT_COMM_EST, HCA_ASYNC_COMM_EST },
+		{ HCA_QP_EVENT_REQ_ERR, HCA_ASYNC_QP_REQ_ERR },
+		{ HCA_QP_EVENT_ACCESS_ERR, HCA_ASYNC_QP_ACCESS_ERR },
+		{ HCA_QP_EVENT_FATAL, HCA_ASYNC_QP_FATAL },
 	};
-	uint32_t bits = rc_events_take(&qp->rc);
+	uint32_t bits = qp->ops->events_take(qp);
 
 	for (unsigned i = 0; bits != 0 && i < sizeof(events) / sizeof(events[0]); i++)
 		if (bits & events[i].bit)
 			hca_async_raise(&qp->source, events[i].type);
-	if ((bits & RC_EVENT_SQ_DRAINED) && qp->notify_drained)
+	if ((bits & HCA_QP_EVENT_SQ_DRAINED) && qp->notify_drained)
 		hca_async_raise(&qp->source, HCA_ASYNC_SQ_DRAINED);
 }
 
 const char *const hca_qp_counter_names[EXPORT_QP_COUNTERS] = {
-	"sent_packets", "sent_bytes", "received_packets", "received_bytes", "retransmitted_packets", "timeouts",
-			"tail_probes", "acks_sent",
-	"naks_sent", "rnr_naks_sent", "naks_received", "rnr_naks_received", "duplicates", "out_of_order", "window_shrinks",
-	"", "", "", "", "", "", "", "", "",
+	[HCA_QP_SENT_PACKETS] = "sent_packets",
+	[HCA_QP_SENT_BYTES] = "sent_bytes",
+	[HCA_QP_RECEIVED_PACKETS] = "received_packets",
+	[HCA_QP_RECEIVED_BYTES] = "received_bytes",
+	[HCA_QP_RETRANSMITTED_PACKETS] = "retransmitted_packets",
+	[HCA_QP_TIMEOUTS] = "timeouts",
+	[HCA_QP_TAIL_PROBES] = "tail_probes",
+	[HCA_QP_ACKS_SENT] = "acks_sent",
+	[HCA_QP_NAKS_SENT] = "naks_sent",
+	[HCA_QP_RNR_NAKS_SENT] = "rnr_naks_sent",
+	[HCA_QP_NAKS_RECEIVED] = "naks_received",
+	[HCA_QP_RNR_NAKS_RECEIVED] = "rnr_naks_received",
+	[HCA_QP_DUPLICATES] = "duplicates",
+	[HCA_QP_OUT_OF_ORDER] = "out_of_order",
+	[HCA_QP_WINDOW_SHRINKS] = "window_shrinks",
+	[HCA_QP_ABANDONED] = "abandoned",
+	[HCA_QP_OVERSIZED] = "oversized",
+	[HCA_QP_DRY_DROPS] = "dry_drops",
 };
+_Static_assert((int)HCA_QP_COUNTERS <= (int)EXPORT_QP_COUNTERS, "they fit");
 
 static void export_follow(struct hca_qp *qp)
 {
-	const struct rc_stats *s = rc_stats_get(&qp->rc);
-	const uint64_t values[] = {
-		s->sent_packets, s->sent_bytes, s->received_packets, s->received_bytes, s->retransmitted_packets, s->timeouts,
-				s->tail_probes,
-		s->acks_sent, s->naks_sent, s->rnr_naks_sent, s->naks_received, s->rnr_naks_received, s->duplicates,
-				s->out_of_order,
-		s->window_shrinks,
-	};
-	_Static_assert(sizeof(values) / sizeof(values[0]) <= EXPORT_QP_COUNTERS, "they fit");
+	uint64_t values[HCA_QP_COUNTERS] = { 0 };
 
-	for (unsigned i = 0; i < sizeof(values) / sizeof(values[0]); i++)
+	qp->ops->count(qp, values);
+	for (unsigned i = 0; i < HCA_QP_COUNTERS; i++)
 		atomic_store_explicit(&qp->exported->counters[i], values[i], memory_order_relaxed);
-	atomic_store_explicit(&qp->exported->rq_psn, rc_rq_psn(&qp->rc), memory_order_relaxed);
-	atomic_store_explicit(&qp->exported->sq_psn, rc_sq_psn(&qp->rc), memory_order_relaxed);
+	if (qp->ops->rq_psn != NULL)
+		atomic_store_explicit(&qp->exported->rq_psn, qp->ops->rq_psn(qp), memory_order_relaxed);
+	atomic_store_explicit(&qp->exported->sq_psn, qp->ops->sq_psn(qp), memory_order_relaxed);
 }
 
 void hca_qp_state_follow(struct hca_qp *qp)
 {
-	uint32_t state = (uint32_t)rc_state_get(&qp->rc);
+	uint32_t state = (uint32_t)qp->ops->state(qp);
 
 	atomic_store_explicit(&qp->state, state, memory_order_release);
 	atomic_store_explicit(&qp->exported->state, state, memory_order_relaxed);
 }
 
-static void flow_publish(struct node_flow *flow)
+void hca_qp_publish(struct node_flow *flow)
 {
-	struct hca_qp *qp = qp_of(flow);
+	struct hca_qp *qp = hca_qp_of(flow);
 	struct transport_completion done;
 
 	/*
@@ -245,13 +239,13 @@ static void flow_publish(struct node_flow *flow)
 	 * free send slot (ib_send_lat -e does).
 	 */
 	stage_receives(qp);
-	while (rc_send_completion_next(&qp->rc, &done) != 0)
+	while (qp->ops->send_done(qp, &done) != 0)
 		if (done.signaled)
 			push(qp, qp->send_cq, &done, true);
 	push_staged(qp);
 	/* Before the flush: a receive posted meanwhile is either found by it, or its poster finds the state and kicks. */
 	hca_qp_state_follow(qp);
-	if (rc_state_get(&qp->rc) == RC_ERROR) {
+	if (qp->ops->state(qp) == HCA_QPS_ERR) {
 		/*
 		 * The error may have come in this very loop, from a CQ without room: then the receive in use is finished by
 		 * now.
@@ -264,28 +258,3 @@ static void flow_publish(struct node_flow *flow)
 	raise_events(qp);
 	export_follow(qp);
 }
-
-static uint64_t flow_deadline(struct node_flow *flow)
-{
-	return rc_deadline(&qp_of(flow)->rc);
-}
-
-static void flow_tick(struct node_flow *flow, uint64_t now, uint64_t excused_ns)
-{
-	rc_tick(&qp_of(flow)->rc, now, excused_ns);
-}
-
-static void flow_peer_gone(struct node_flow *flow, uint64_t now)
-{
-	rc_peer_gone(&qp_of(flow)->rc, now);
-}
-
-const struct node_flow_ops hca_qp_flow_ops = {
-	.receive = flow_receive,
-	.next = flow_next,
-	.wants_room = flow_wants_room,
-	.publish = flow_publish,
-	.deadline = flow_deadline,
-	.tick = flow_tick,
-	.peer_gone = flow_peer_gone,
-};

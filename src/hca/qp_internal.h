@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stddef.h>
 
 #include "dma/access.h"
 #include "hca/cq_internal.h"
@@ -13,12 +14,17 @@
 #include "hca/rq.h"
 #include "hca/srq_internal.h"
 #include "transport/rc.h"
+#include "transport/uc.h"
+#include "transport/ud.h"
 
 enum {
 	HCA_QP_STAGED = 64,
 			/* finished receives between receive() and publish(): a round takes no more runs than that off the links */
 	HCA_QP_TAKEN = 16,  /* receives in the transport's hands */
 };
+#define HCA_QP_DRY_WAIT 1000000u /* ns for which a run waits for a receive, once in each time without any */
+
+struct hca_qp_type_ops; /* hca/qp_type.h */
 
 struct hca_qp {
 	struct node_flow flow; /* progress lock */
@@ -26,6 +32,7 @@ struct hca_qp {
 	struct hca_pd *pd;
 	void *user;
 	enum hca_qp_type type;
+	const struct hca_qp_type_ops *ops;
 	struct hca_cq *send_cq, *recv_cq;
 	struct hca_srq *srq;
 	struct hca_qp_cap cap;
@@ -46,13 +53,25 @@ struct hca_qp {
 	_Atomic uint32_t sq_freed;    /* slots before it may be posted to again; written under the CQ's lock,
 			at reset under both */
 	struct transport_sq sq;
+	struct link_path *paths; /* UD: where the work request of this slot goes; written before `posted` says that it is there */
 
 	struct hca_rq rq;
+	_Atomic bool dry; /* a run waits for a receive: the next one posted kicks */
 
 	/* Progress lock. */
-	struct rc_qp rc;
-	struct rc_config config;
+	union {
+		struct rc_qp rc;
+		struct uc_qp uc;
+		struct ud_qp ud;
+	};
+	union {
+		struct rc_config rc_config;
+		struct uc_config uc_config;
+		struct ud_config ud_config;
+	};
 	struct dma_view view;
+	uint64_t dry_since; /* when the receive queue was first found empty by a run that can wait; 0: since then one was taken */
+	uint64_t dry_drops;
 	bool notify_drained;
 	bool last_wqe_raised;
 	uint32_t taken_count;
@@ -67,10 +86,12 @@ static inline void hca_qp_sq_free(struct hca_qp *qp, uint32_t index)
 	atomic_store_explicit(&qp->sq_freed, index + 1, memory_order_release);
 }
 
-extern const struct node_flow_ops hca_qp_flow_ops;             /* qp_flow.c */
 extern const struct transport_memory_ops hca_qp_memory_ops;    /* qp_memory.c: host is the QP */
 extern const struct transport_recv_ops hca_qp_recv_ops;        /* qp_flow.c: host is the QP */
 extern const char *const hca_qp_counter_names[EXPORT_QP_COUNTERS];
+
+/* The work of a type's transport; NULL: there is none for this type. */
+const struct hca_qp_type_ops *hca_qp_type_ops_find(enum hca_qp_type type);
 
 /* Gives back the receives that the transport forgot, and what was staged. Progress lock held, or the flow is gone. */
 void hca_qp_receives_forget(struct hca_qp *qp);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Modify and query. Order: the tables, the values, the address (which may wait), then the progress lock and the change itself,
- * which cannot fail any more. The device may take a QP to ERR at any moment before the lock; then only RESET and ERR are still
- * legal.
+ * which cannot fail any more. The device may take a QP to ERR or SQE at any moment before the lock; then only RESET and ERR are
+ * still legal.
  */
 #include <string.h>
 
 #include "base/err.h"
 #include "base/log.h"
 #include "hca/limits.h"
-#include "hca/qp_internal.h"
+#include "hca/qp_type.h"
 #include "hca/qp_values.h"
 #include "wire/mtu.h"
 
@@ -51,24 +51,9 @@ static void attr_merge(struct hca_qp_attr *to, const struct hca_qp_attr *from, u
 	to->sq_psn &= PSN_MASK;
 }
 
-static void config_make(const struct hca_qp *qp, const struct hca_qp_attr *attr, bool lossless, struct rc_config *out)
+static bool is_datagram(const struct hca_qp *qp)
 {
-	*out = (struct rc_config){
-		.qpn = qp->flow.qpn,
-		.dest_qpn = attr->dest_qpn,
-		.mtu = wire_mtu_bytes((int)attr->path_mtu),
-		.sq_psn = attr->sq_psn,
-		.rq_psn = attr->rq_psn,
-		.access = attr->access,
-		.timeout = attr->timeout,
-		.retry_cnt = attr->retry_cnt,
-		.rnr_retry = attr->rnr_retry,
-		.min_rnr_timer = attr->min_rnr_timer,
-		.max_rd_atomic = attr->max_rd_atomic,
-		.max_dest_rd_atomic = attr->max_dest_rd_atomic,
-		.lossless = lossless,
-		.pkey = HCA_PKEY,
-	};
+	return qp->type == HCA_QPT_UD;
 }
 
 static void export_attr(struct hca_qp *qp)
@@ -77,8 +62,10 @@ static void export_attr(struct hca_qp *qp)
 
 	atomic_store_explicit(&out->dest_qpn, qp->attr.dest_qpn, memory_order_relaxed);
 	atomic_store_explicit(&out->access, qp->attr.access, memory_order_relaxed);
-	atomic_store_explicit(&out->mtu, wire_mtu_bytes((int)qp->attr.path_mtu), memory_order_relaxed);
-	atomic_store_explicit(&out->link_kind, (uint32_t)qp->flow.path.kind, memory_order_relaxed);
+	atomic_store_explicit(&out->mtu, is_datagram(qp) ? qp->ud_config.mtu : wire_mtu_bytes((int)qp->attr.path_mtu),
+			      memory_order_relaxed);
+	atomic_store_explicit(&out->link_kind, (uint32_t)(is_datagram(qp) ? LINK_NOWHERE : qp->flow.path.kind),
+			      memory_order_relaxed);
 }
 
 /* Everything of the past vanishes, completions included. Progress lock held. */
@@ -90,7 +77,7 @@ static void reset(struct hca_qp *qp)
 	/* First the state: a post that comes now is refused, one under way ends before we have its lock. */
 	atomic_store(&qp->state, HCA_QPS_RESET);
 	pthread_mutex_lock(&qp->sq_lock);
-	rc_reset(&qp->rc);
+	qp->ops->reset(qp);
 	qp->sq_staged = atomic_load_explicit(&qp->sq.posted, memory_order_relaxed);
 	hca_cq_purge(qp->send_cq, qp);
 	if (qp->recv_cq != qp->send_cq)
@@ -101,43 +88,48 @@ static void reset(struct hca_qp *qp)
 	if (qp->srq == NULL)
 		hca_rq_clear(&qp->rq);
 	qp->last_wqe_raised = false;
+	qp->dry_since = qp->dry_drops = 0;
 	engine->ops->flow_path(engine->context, &qp->flow, &nowhere);
 }
 
 static void apply(struct hca_qp *qp, enum hca_qp_state from, enum hca_qp_state to, const struct hca_qp_attr *merged,
 		  const struct link_path *path)
 {
+	/* Datagrams may come over any link, and the wire has to be watched for them. */
+	static const struct link_path from_anywhere = { .kind = LINK_UDP };
 	const struct hca_engine *engine = hca_context_engine(qp->context);
 
 	if (path != NULL)
 		engine->ops->flow_path(engine->context, &qp->flow, path);
-	config_make(qp, merged, qp->flow.path.kind == LINK_SHM, &qp->config);
+	else if (is_datagram(qp) && to == HCA_QPS_RTR)
+		engine->ops->flow_path(engine->context, &qp->flow, &from_anywhere);
+	qp->ops->configure(qp, merged);
 	switch (to) {
 	case HCA_QPS_RESET:
 		if (from != HCA_QPS_RESET)
 			reset(qp);
 		break;
 	case HCA_QPS_INIT:
-		rc_to_init(&qp->rc);
+		qp->ops->to_init(qp);
 		break;
 	case HCA_QPS_RTR:
-		rc_to_rtr(&qp->rc, &qp->config);
+		qp->ops->to_rtr(qp);
 		break;
 	case HCA_QPS_RTS:
 		if (from == HCA_QPS_RTS)
-			rc_update(&qp->rc, &qp->config);
+			qp->ops->update(qp);
 		else
-			rc_to_rts(&qp->rc, &qp->config);
+			qp->ops->to_rts(qp);
 		break;
 	case HCA_QPS_SQD:
 		qp->notify_drained = merged->en_sqd_async_notify;
 		if (from == HCA_QPS_SQD)
-			rc_update(&qp->rc, &qp->config);
+			qp->ops->update(qp);
 		else
-			rc_to_sqd(&qp->rc);
+			qp->ops->to_sqd(qp);
 		break;
 	case HCA_QPS_ERR:
-		rc_to_error(&qp->rc);
+		qp->ops->to_error(qp);
 		break;
 	case HCA_QPS_SQE:
 	case HCA_QPS_COUNT:
@@ -185,10 +177,11 @@ static int modify_locked(struct hca_qp *qp, const struct hca_qp_attr *attr, uint
 	}
 
 	engine->ops->lock(engine->context);
-	if ((uint32_t)rc_state_get(&qp->rc) != from && to != HCA_QPS_RESET && to != HCA_QPS_ERR) {
+	if ((uint32_t)qp->ops->state(qp) != from && to != HCA_QPS_RESET && to != HCA_QPS_ERR) {
 		hca_qp_state_follow(qp);
 		engine->ops->unlock(engine->context);
-		base_explain("modify of QP 0x%06x refused: it went to ERR meanwhile", qp->flow.qpn);
+		base_explain("modify of QP 0x%06x refused: it went to %s meanwhile", qp->flow.qpn,
+			     hca_qp_state_text((uint32_t)qp->ops->state(qp)));
 		return BASE_ERR_INVAL;
 	}
 	qp->attr = merged;
@@ -228,14 +221,14 @@ void hca_qp_query(struct hca_qp *qp, struct hca_qp_attr *attr, struct hca_qp_ini
 	*attr = qp->attr;
 	engine->ops->lock(engine->context);
 	hca_qp_state_follow(qp);
-	enum rc_state state = rc_state_get(&qp->rc);
+	enum hca_qp_state state = qp->ops->state(qp);
 	attr->state = attr->cur_state = (uint32_t)state;
-	attr->sq_draining = rc_is_draining(&qp->rc);
+	attr->sq_draining = qp->ops->is_draining(qp);
 	/* Next to expect and to send, once the transport counts them. */
-	if (state >= RC_RTR)
-		attr->rq_psn = rc_rq_psn(&qp->rc);
-	if (state >= RC_RTS)
-		attr->sq_psn = rc_sq_psn(&qp->rc);
+	if (state >= HCA_QPS_RTR && qp->ops->rq_psn != NULL)
+		attr->rq_psn = qp->ops->rq_psn(qp);
+	if (state >= HCA_QPS_RTS)
+		attr->sq_psn = qp->ops->sq_psn(qp);
 	engine->ops->unlock(engine->context);
 	pthread_mutex_unlock(&qp->modify_lock);
 }

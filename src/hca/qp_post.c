@@ -10,6 +10,7 @@
 /* The flags that mean something here; checksum offload is not offered and its flag ignored. */
 enum { FLAGS = TRANSPORT_WQE_FENCE | TRANSPORT_WQE_SIGNALED | TRANSPORT_WQE_SOLICITED | TRANSPORT_WQE_INLINE };
 enum { RC_OPS = 1 << 0, UC_OPS = 1 << 1, UD_OPS = 1 << 2, INLINE_OK = 1 << 3, ATOMIC = 1 << 4 };
+enum { QPN_MASK = 0xffffff };
 
 /* What each opcode may be used with. Windows and invalidation are refused until they exist. */
 static const uint8_t op_rules[TRANSPORT_OP_COUNT] = {
@@ -54,6 +55,16 @@ static int refuse(const struct hca_qp *qp, const char *why)
 	return BASE_ERR_INVAL;
 }
 
+/* A copy: the address handle may be gone before the work request is done. */
+static void path_keep(struct hca_qp *qp, uint32_t slot, const struct hca_send_wr *wr)
+{
+	struct link_path *path = &qp->paths[slot];
+
+	*path = *hca_ah_path(wr->ah);
+	path->qpn = qp->flow.qpn;
+	path->dest_qpn = wr->remote_qpn & QPN_MASK;
+}
+
 int hca_qp_post_send(struct hca_qp *qp, const struct hca_send_wr *wr)
 {
 	uint32_t state = atomic_load_explicit(&qp->state, memory_order_acquire);
@@ -90,9 +101,11 @@ int hca_qp_post_send(struct hca_qp *qp, const struct hca_send_wr *wr)
 	wqe->rkey = wr->rkey;
 	wqe->imm_or_inv = wr->imm_or_inv;
 	wqe->length = (uint32_t)length;
-	wqe->remote_qpn = wr->remote_qpn;
+	wqe->remote_qpn = wr->remote_qpn & QPN_MASK;
 	wqe->remote_qkey = wr->remote_qkey;
-	wqe->ah = 0;
+	wqe->ah = qp->sq_staged & (qp->sq.depth - 1);
+	if (qp->type == HCA_QPT_UD)
+		path_keep(qp, wqe->ah, wr);
 	wqe->op = (uint8_t)wr->opcode;
 	wqe->flags = (uint8_t)(wr->flags & FLAGS) | (qp->sq_sig_all ? TRANSPORT_WQE_SIGNALED : 0);
 	wqe->status = TRANSPORT_SUCCESS;
@@ -142,7 +155,8 @@ int hca_qp_post_recv(struct hca_qp *qp, uint64_t wr_id, const struct transport_s
 	 * In ERR publish() flushes it: it stores the state before it looks into the queue, we look at the state after filling
 	 * it.
 	 */
-	if (atomic_load(&qp->state) == HCA_QPS_ERR) {
+	bool is_dry = atomic_load_explicit(&qp->dry, memory_order_relaxed) && atomic_exchange(&qp->dry, false);
+	if (is_dry || atomic_load(&qp->state) == HCA_QPS_ERR) {
 		const struct hca_engine *engine = hca_context_engine(qp->context);
 
 		engine->ops->kick(engine->context, &qp->flow);

@@ -6,7 +6,7 @@
 #include "base/err.h"
 #include "hca/limits.h"
 #include "hca/pd_internal.h"
-#include "hca/srq_internal.h"
+#include "hca/qp_internal.h"
 
 int hca_srq_create(struct hca_pd *pd, struct hca_srq_attr *attr, void *user, struct hca_srq **out)
 {
@@ -76,7 +76,11 @@ void hca_srq_query(struct hca_srq *srq, struct hca_srq_attr *out)
 
 int hca_srq_post(struct hca_srq *srq, uint64_t wr_id, const struct transport_sge *sge, int num_sge)
 {
-	return hca_rq_post(&srq->rq, wr_id, sge, num_sge);
+	int err = hca_rq_post(&srq->rq, wr_id, sge, num_sge);
+
+	if (err == 0 && atomic_load_explicit(&srq->dry, memory_order_relaxed) != NULL)
+		hca_srq_wet(srq);
+	return err;
 }
 
 int hca_srq_take(struct hca_srq *srq, struct transport_recv *out)
@@ -90,6 +94,27 @@ int hca_srq_take(struct hca_srq *srq, struct transport_recv *out)
 	if (limit != 0 && left < limit && atomic_compare_exchange_strong(&srq->limit, &limit, 0))
 		hca_async_raise(&srq->source, HCA_ASYNC_SRQ_LIMIT_REACHED);
 	return 0;
+}
+
+void hca_srq_wet(struct hca_srq *srq)
+{
+	const struct hca_engine *engine = hca_context_engine(srq->pd->context);
+
+	engine->ops->lock(engine->context);
+	struct hca_qp *qp = atomic_exchange(&srq->dry, NULL);
+	if (qp != NULL)
+		engine->ops->schedule(engine->context, &qp->flow);
+	engine->ops->unlock(engine->context);
+}
+
+void hca_srq_forget_dry(struct hca_srq *srq, struct hca_qp *qp)
+{
+	const struct hca_engine *engine = hca_context_engine(srq->pd->context);
+
+	engine->ops->lock(engine->context);
+	if (atomic_load(&srq->dry) == qp)
+		atomic_store(&srq->dry, NULL);
+	engine->ops->unlock(engine->context);
 }
 
 void *hca_srq_user(const struct hca_srq *srq)

@@ -7,15 +7,23 @@
 #include "hca/rq.h"
 #include "hca/srq.h"
 
+struct hca_qp;
+
 struct hca_srq {
 	struct hca_pd *pd;
 	void *user;
 	struct hca_rq rq;
 	_Atomic uint32_t limit; /* 0: not armed */
 	_Atomic uint32_t users; /* QPs */
+	/* A QP with a run that waits for a receive: the next one posted makes a round. Written with the progress lock held. */
+	_Atomic(struct hca_qp *) dry;
 	struct hca_async_source source;
 };
 
+/* Makes progress for the QP that waits, if there is one. No lock held. */
+void hca_srq_wet(struct hca_srq *srq);
+/* The QP is about to go. Takes the progress lock. */
+void hca_srq_forget_dry(struct hca_srq *srq, struct hca_qp *qp);
 /* As hca_rq_take(); raises the limit event when due. Progress lock held. */
 int hca_srq_take(struct hca_srq *srq, struct transport_recv *out);
 
