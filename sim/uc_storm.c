@@ -211,7 +211,7 @@ static bool matches(const struct storm *s, struct side *me, const struct transpo
 	if (c->solicited != ((op->flags & TRANSPORT_WQE_SOLICITED) != 0))
 		return false;
 	if (c->opcode == TRANSPORT_WC_RECV_RDMA_WITH_IMM)
-		return is_write(op) && (op->length == 0 || memcmp(sim_host_bytes(&me->ep->host, KEY_WRITE, op->remote_addr, op->length),
+		return op->op == TRANSPORT_OP_RDMA_WRITE_WITH_IMM && (op->length == 0 || memcmp(sim_host_bytes(&me->ep->host, KEY_WRITE, op->remote_addr, op->length),
 								  op->data, op->length) == 0);
 	return is_send(op) && (op->length == 0 || memcmp(sim_host_bytes(&me->ep->host, KEY_RECV, r->sge.addr + front, op->length), op->data,
 							 op->length) == 0);
@@ -305,6 +305,14 @@ static uint64_t app(struct sim_endpoint *ep, uint64_t now)
 	}
 	if (me->recvs_posted < me->num_recvs)
 		next = sooner(next, me->recvs[me->recvs_posted].post_at, now);
+	while (me->posted < me->num_ops && now >= me->ops[me->posted].post_at) {
+		uint32_t before = me->posted;
+
+		post_op(me, &me->ops[me->posted]);
+		if (me->posted == before)
+			break;
+		next = now + 1;
+	}
 	if (me->resume_at && now >= me->resume_at && state_of(ep) == UC_SQE) {
 		me->resume_at = 0;
 		set_rts(ep);
@@ -314,16 +322,9 @@ static uint64_t app(struct sim_endpoint *ep, uint64_t now)
 		CHECK(s, me->done == me->posted, "%s: %u of %u flushed", ep->name, me->done, me->posted);
 		me->flushing = false;
 		me->restarts++;
-	}
-	next = sooner(next, me->resume_at, now);
-	while (me->posted < me->num_ops && now >= me->ops[me->posted].post_at) {
-		uint32_t before = me->posted;
-
-		post_op(me, &me->ops[me->posted]);
-		if (me->posted == before)
-			break;
 		next = now + 1;
 	}
+	next = sooner(next, me->resume_at, now);
 	if (me->posted < me->num_ops)
 		next = sooner(next, me->ops[me->posted].post_at, now);
 	if (me->posted < me->num_ops && state_of(ep) >= UC_SQE)
