@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The progress lock: a try-lock first of all. Its unlock and the flagging of work are sequentially consistent, so that a thread which
- * flags work and then fails to take the lock knows that the holder looks again after unlocking (tests/platform/stranded_posts.c).
- * Threads that must have it (modify, destroy) wait in futex(2); pollers step back while somebody waits, so nobody starves.
+ * The progress lock: a try-lock first of all. Its unlock and the flagging of work are sequentially consistent, so that a
+ * thread which flags work and then fails to take the lock knows that the holder looks again after unlocking
+ * (tests/platform/stranded_posts.c). Threads that must have it (modify, destroy) wait in futex(2); pollers step back
+ * while somebody waits, so nobody starves.
  */
 #ifndef NODE_LOCK_H
 #define NODE_LOCK_H

@@ -183,8 +183,9 @@ void node_schedule(struct node *node, struct node_flow *flow)
 }
 
 /*
- * Many processes may spin on few processors: a thread that polls in vain gives its turn away, at first after 16 polls. A yield that comes
- * back at once found nobody waiting, so the next one may come later; one that took long brings the 16 back.
+ * Many processes may spin on few processors: a thread that polls in vain gives its turn away, at first after 16 polls. A
+ * yield that comes back at once found nobody waiting, so the next one may come later; one that took long brings the 16
+ * back.
  */
 static void yield_after_empty_poll(void)
 {

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The node: the engine of a process. It owns the progress lock, the table of QP numbers, the timers, the progress thread, and moves
- * runs between flows (the QPs of all adapters) and links.
+ * The node: the engine of a process. It owns the progress lock, the table of QP numbers, the timers, the progress
+ * thread, and moves runs between flows (the QPs of all adapters) and links.
  *
- * Whoever holds the progress lock makes progress for everybody. Posting threads flag work and *try* the lock; pollers try it when their CQ
- * is empty; the progress thread sleeps in epoll and takes over when nobody polls. Work is flagged before the try and looked for again after
- * unlocking (tests/platform/stranded_posts.c).
+ * Whoever holds the progress lock makes progress for everybody. Posting threads flag work and *try* the lock; pollers
+ * try it when their CQ is empty; the progress thread sleeps in epoll and takes over when nobody polls. Work is flagged
+ * before the try and looked for again after unlocking (tests/platform/stranded_posts.c).
  *
- * Lock order: progress lock, then any lock of an adapter (SQ, RQ, CQ). A call that takes the progress lock must not be made with one of those held.
+ * Lock order: progress lock, then any lock of an adapter (SQ, RQ, CQ). A call that takes the progress lock must not be
+ * made with one of those held.
  */
 #ifndef NODE_NODE_H
 #define NODE_NODE_H
@@ -28,7 +29,10 @@ struct node_config {
 	int wake_eventfd;       /* peers write it while we sleep; borrowed */
 	int control_fd;         /* -1: none */
 	_Atomic uint64_t *unknown_qpn; /* counts runs dropped because nobody has their QPN; borrowed */
-	/* Called by the progress thread, without the lock, when control_fd is readable or has hung up. May change control_fd: returns the one to watch. */
+	/*
+	 * Called by the progress thread, without the lock, when control_fd is readable or has hung up. May change
+	 * control_fd: returns the one to watch.
+	 */
 	int (*control)(void *context);
 	void *control_context;
 	/*
@@ -49,10 +53,14 @@ void node_lock(struct node *node);
 void node_unlock(struct node *node); /* looks for work flagged meanwhile */
 struct link *node_link(struct node *node);
 
-/* Gives the flow a free QPN of this slot (indexes start at random and rise). BASE_ERR_NOMEM when all are taken. Takes the lock. */
+/*
+ * Gives the flow a free QPN of this slot (indexes start at random and rise). BASE_ERR_NOMEM when all are taken. Takes
+ * the lock.
+ */
 int node_flow_add(struct node *node, struct node_flow *flow);
 /*
- * Forgets the flow: when it returns no ops of it run and none will. With `linger` owed responses get up to 50 ms to leave first. Takes the lock.
+ * Forgets the flow: when it returns no ops of it run and none will. With `linger` owed responses get up to 50 ms to
+ * leave first. Takes the lock.
  */
 void node_flow_remove(struct node *node, struct node_flow *flow, bool linger);
 /*
@@ -66,7 +74,10 @@ struct node_flow *node_flow_find(struct node *node, uint32_t qpn);
 void node_kick(struct node *node, struct node_flow *flow);
 /* The same with the lock held, e.g. at the end of a modify: the flow is looked at before the lock is released. */
 void node_schedule(struct node *node, struct node_flow *flow);
-/* A CQ was found empty: makes bounded progress if nobody else does. True: progress was made or is being made by another thread right now. */
+/*
+ * A CQ was found empty: makes bounded progress if nobody else does. True: progress was made or is being made by another
+ * thread right now.
+ */
 bool node_poll(struct node *node);
 /* Somebody waits for events instead of polling (req_notify, blocking get_cq_event): the thread arms its wake-ups at once. */
 void node_expect_wakeups(struct node *node);
@@ -81,7 +92,10 @@ void node_pair_arrived(struct node *node, uint8_t slot);
 /* There will be none: what flows send there goes nowhere, and is counted, until somebody asks again after 100 ms. */
 void node_pair_refused(struct node *node, uint8_t slot);
 
-/* fork: prepare takes the lock; parent releases it; in the child the node is dead: every call on it is a no-op or BASE_ERR_GONE. */
+/*
+ * fork: prepare takes the lock; parent releases it; in the child the node is dead: every call on it is a no-op or
+ * BASE_ERR_GONE.
+ */
 void node_fork_prepare(struct node *node);
 void node_fork_parent(struct node *node);
 void node_fork_child(struct node *node);

@@ -86,8 +86,8 @@ struct node {
 };
 
 /*
- * One bounded round: receive, timers, send, flush, publish. Returns how much was done (0: nothing was there). Rings whose doorbell rang
- * are always looked at; `looks` asks for more. Progress lock held.
+ * One bounded round: receive, timers, send, flush, publish. Returns how much was done (0: nothing was there). Rings
+ * whose doorbell rang are always looked at; `looks` asks for more. Progress lock held.
  */
 enum node_look { NODE_LOOK_RINGS = 1, NODE_LOOK_UDP = 2, NODE_LOOK_ALL = 3 };
 unsigned node_progress(struct node *node, unsigned looks);

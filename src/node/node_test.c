@@ -180,7 +180,8 @@ static int set_up(void **state)
 	};
 	const struct node_config config = {
 		.link = link_create(&link_config), .slot = SLOT, .udp_socket = -1, .wake_eventfd = f->wake_eventfd,
-		.control_fd = f->control[0], .unknown_qpn = &f->unknown_qpn, .control = control, .control_context = f, .pair_ask = pair_ask, .pair_context = f,
+		.control_fd = f->control[0], .unknown_qpn = &f->unknown_qpn, .control = control, .control_context = f,
+		.pair_ask = pair_ask, .pair_context = f,
 	};
 	assert_non_null(config.link);
 	f->node = node_create(&config);
@@ -342,7 +343,10 @@ static void post(struct fixture *f, uint32_t count)
 	node_kick(f->node, &f->a.flow);
 }
 
-/* A run that a flow cannot take yet waits, with what is behind it, until its time is over; the thread neither oversleeps nor spins. */
+/*
+ * A run that a flow cannot take yet waits, with what is behind it, until its time is over; the thread neither oversleeps
+ * nor spins.
+ */
 static void kept_runs_wait_their_time(void **state)
 {
 	struct fixture *f = *state;

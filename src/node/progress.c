@@ -7,9 +7,9 @@
  *   links --> receive --> touched -+
  *   timers --> tick ------> touched --> publish: completions become visible
  *
- * The order inside a round is the promise of the architecture: data is placed (receive), owed ACKs have their chance to leave (pump,
- * flush), then completions are published. Every step is bounded; what is left stays in its list, and node_release() sees to it that
- * somebody goes on. Nothing here waits.
+ * The order inside a round is the promise of the architecture: data is placed (receive), owed ACKs have their chance to
+ * leave (pump, flush), then completions are published. Every step is bounded; what is left stays in its list, and
+ * node_release() sees to it that somebody goes on. Nothing here waits.
  */
 #include <stddef.h>
 
@@ -121,8 +121,8 @@ static void arrived(void *context, const struct link_rx *rx)
 }
 
 /*
- * How much of the time since the flow's last tick must not be charged to its peer: all of it if the peer (same host) stood still, else the
- * time by which this process itself came late to the timer.
+ * How much of the time since the flow's last tick must not be charged to its peer: all of it if the peer (same host)
+ * stood still, else the time by which this process itself came late to the timer.
  */
 static uint64_t excused_time(struct node *node, struct node_flow *flow, uint64_t due)
 {

@@ -11,8 +11,8 @@
  *            found the work taken by a poller, or 8 in a row with 4 polls or more before each, lead back to LOOK_IN; the 8 become more
  *            each time that turns out wrong.
  *
- * It never spins: on two cores a spinning thread costs a spinning application milliseconds. After bulk data it stays awake for as long as a
- * wake-up would cost, 10 us, because more of it is on its way.
+ * It never spins: on two cores a spinning thread costs a spinning application milliseconds. After bulk data it stays
+ * awake for as long as a wake-up would cost, 10 us, because more of it is on its way.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -55,8 +55,8 @@ void node_thread_poke(struct node *node)
 }
 
 /*
- * Sleeps until an event or `until`; handles control messages. Where to look now (enum node_look): 0 when it was only time, or a control
- * message.
+ * Sleeps until an event or `until`; handles control messages. Where to look now (enum node_look): 0 when it was only
+ * time, or a control message.
  */
 static unsigned sleep_until(struct node *node, int epoll, uint64_t until)
 {
@@ -140,8 +140,9 @@ static void choose_mode(struct node *node, struct watch_keeper *k, unsigned done
 	k->polls += polls;
 	if (atomic_exchange(&node->arm_wanted, false) || k->mode == NODE_THREAD_LOOK_IN) {
 		/*
-		 * In LOOK_IN: no poll came within the second look. What is done here, or comes next, is the thread's. Work that had to wait
-		 * for us means that the pollers were trusted too soon (ib_write_lat: it polls its CQ, then memory).
+		 * In LOOK_IN: no poll came within the second look. What is done here, or comes next, is the thread's.
+		 * Work that had to wait for us means that the pollers were trusted too soon (ib_write_lat: it polls its
+		 * CQ, then memory).
 		 */
 		if (k->mode == NODE_THREAD_LOOK_IN)
 			k->patience = done == 0 || node->now - k->trusted_at > NODE_TRUST_PROVEN ? NODE_BUSY_WAKES :
@@ -225,8 +226,8 @@ int node_thread_start(struct node *node)
 	watch(node->epoll_look_in, node->control_fd, WAKE_CONTROL, EPOLLIN | EPOLLRDHUP);
 
 	/*
-	 * The application's handlers never run here. The two synchronous faults stay open: dma turns a vanished page into an error with
-	 * them, and a blocked one would kill the process without a word.
+	 * The application's handlers never run here. The two synchronous faults stay open: dma turns a vanished page
+	 * into an error with them, and a blocked one would kill the process without a word.
 	 */
 	sigfillset(&all);
 	sigdelset(&all, SIGSEGV);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A binary heap of flows by timer_at. Lazy: a flow whose deadline moved later stays where it is and is asked again when its old time
- * comes; only earlier deadlines move it. Progress lock held for every call.
+ * A binary heap of flows by timer_at. Lazy: a flow whose deadline moved later stays where it is and is asked again when
+ * its old time comes; only earlier deadlines move it. Progress lock held for every call.
  */
 #ifndef NODE_TIMERS_H
 #define NODE_TIMERS_H

@@ -71,6 +71,8 @@ struct rc_stats {      /* per QP; monotonic */
 		duplicates, out_of_order, window_shrinks;
 };
 
+struct rc_qp;
+
 #include "transport/rc_internal.h" /* struct rc_qp: the host embeds it, only transport/rc*.c look inside */
 
 /* `memory`, `sq` and `recv` must outlive the QP and are the host's. State: RC_RESET. Cannot fail. */

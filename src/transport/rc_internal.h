@@ -6,6 +6,8 @@
 #ifndef TRANSPORT_RC_INTERNAL_H
 #define TRANSPORT_RC_INTERNAL_H
 
+#include "transport/rc.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 

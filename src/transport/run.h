@@ -56,8 +56,9 @@ struct transport_source {
 	void *of;
 };
 /*
- * Writes a run that fits into the room. Of *run, everything is set but head.op, head.payload and the pad, which are filled in here; payload_len bytes
- * come from `offset` of the source (NULL when there are none). 0 and *used, or the error of the fetch.
+ * Writes a run that fits into the room. Of *run, everything is set but head.op, head.payload and the pad, which are filled
+ * in here; payload_len bytes come from `offset` of the source (NULL when there are none). 0 and *used, or the error of the
+ * fetch.
  */
 int transport_run_write(struct transport_run *run, const struct transport_source *source, uint64_t offset,
 			const struct transport_room *room, size_t *used);

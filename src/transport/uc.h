@@ -67,6 +67,8 @@ struct uc_stats {      /* per QP; monotonic */
 	uint64_t abandoned; /* messages begun here and not finished, or refused at their first packet */
 };
 
+struct uc_qp;
+
 #include "transport/uc_internal.h" /* struct uc_qp: the host embeds it, only transport/uc*.c look inside */
 
 /* `memory`, `sq` and `recv` must outlive the QP and are the host's. State: UC_RESET. Cannot fail. */

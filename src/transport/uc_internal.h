@@ -3,6 +3,8 @@
 #ifndef TRANSPORT_UC_INTERNAL_H
 #define TRANSPORT_UC_INTERNAL_H
 
+#include "transport/uc.h"
+
 struct uc_qp {
 	enum uc_state state;
 	uint32_t events;

@@ -15,7 +15,8 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-FILE_LINES, LINE_COLUMNS, README_LINES = 800, 130, 60
+FILE_LINES, LINE_COLUMNS, README_LINES = 800, 140, 60
+TEST_FILE_LINES = 1000  # a table of cases may be longer than a noun
 TAB = 4
 
 # Where the types of the public interface may be named; broker and process speak the kernel's rdma_ucm_* commands.
@@ -143,8 +144,9 @@ def rule_text(path, text):
     if is_source(path) and 'SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only' not in head:
         yield 1, 'no SPDX line at the top'
     lines = text.split('\n')
-    if is_c(path) and len(lines) - 1 > FILE_LINES:
-        yield FILE_LINES, f'{len(lines) - 1} lines; at {FILE_LINES} ask which noun is hiding'
+    most = FILE_LINES if str(path).startswith('src/') else TEST_FILE_LINES
+    if is_c(path) and len(lines) - 1 > most:
+        yield most, f'{len(lines) - 1} lines; at {most} ask which noun is hiding'
     if is_source(path):
         for number, line in enumerate(lines, 1):
             width = len(line.expandtabs(TAB)) if line.startswith('\t') else len(line)
@@ -277,7 +279,7 @@ def self_test():
         ('ABI header below the edge', layers('src/hca/zz.c', '#include <infiniband/verbs.h>\n'), True),
         ('good text', text('src/hca/zz.c', spdx + 'int x;\n'), False),
         ('no SPDX', text('src/hca/zz.c', 'int x;\n'), True),
-        ('long line', text('src/hca/zz.c', spdx + 'x' * 131 + '\n'), True),
+        ('long line', text('src/hca/zz.c', spdx + 'x' * 150 + '\n'), True),
         ('long file', text('src/hca/zz.c', spdx + 'int x;\n' * 800), True),
         ('trailing blank', text('src/hca/zz.c', spdx + 'int x; \n'), True),
         ('marker', text('src/hca/zz.c', spdx + '/* TO' + 'DO */\n'), True),
