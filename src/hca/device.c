@@ -8,6 +8,7 @@
 #include "hca/device_internal.h"
 #include "hca/event_fd.h"
 #include "hca/limits.h"
+#include "hca/qp_type.h"
 #include "wire/mtu.h"
 
 /* Values of enum ibv_device_cap_flags. */
@@ -74,6 +75,13 @@ int hca_device_create(const struct hca_device_config *config, struct hca_device 
 		free(device);
 		return err;
 	}
+	err = export_counters_reserve(config->export, "qp", device->config.name, hca_qp_counter_names, HCA_QP_COUNTERS,
+				      &device->qp_group, &(_Atomic uint64_t *){ NULL });
+	if (err != 0) {
+		export_counters_retire(config->export, device->port_group);
+		free(device);
+		return err;
+	}
 	atomic_init(&device->active_mtu, config->active_mtu);
 	atomic_init(&device->active, config->port_active);
 	pthread_mutex_init(&device->lock, NULL);
@@ -89,6 +97,7 @@ int hca_device_destroy(struct hca_device *device)
 	if (busy)
 		return BASE_ERR_BUSY;
 	export_counters_retire(device->config.export, device->port_group);
+	export_counters_retire(device->config.export, device->qp_group);
 	pthread_mutex_destroy(&device->lock);
 	free(device);
 	return 0;

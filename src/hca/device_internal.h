@@ -48,6 +48,7 @@ struct hca_async_source {
 struct hca_device {
 	struct hca_device_config config;
 	uint32_t port_group;
+	uint32_t qp_group; /* only the names count: the values are in the entries of the QPs */
 	_Atomic uint64_t *counters; /* enum hca_port_counter; progress lock */
 	_Atomic int active_mtu;
 	_Atomic bool active;

@@ -13,8 +13,8 @@
 enum { HCA_GRH_BYTES = 40 };
 
 /*
- * By GID type: v1 a GRH, v2 over IPv6 an IPv6 header, v2 over IPv4 20 zeroes and an IPv4 header with a right checksum (programs tell the
- * three apart by it).
+ * By GID type: v1 a GRH, v2 over IPv6 an IPv6 header, v2 over IPv4 20 zeroes and an IPv4 header with a right checksum (programs
+ * tell the three apart by it).
  */
 void hca_grh_build(uint8_t out[HCA_GRH_BYTES], const struct link_rx *rx);
 
