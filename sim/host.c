@@ -180,7 +180,8 @@ static int host_local_invalidate(void *h, uint32_t rkey)
 			continue;
 		if (!r->invalidatable)
 			return BASE_ERR_PERM;
-		r->revoked = true;
+		r->revoked = !r->immortal;
+		r->invalidated++;
 		return BASE_OK;
 	}
 	return BASE_ERR_KEY;

@@ -23,6 +23,8 @@ struct sim_region {
 	uint8_t *bytes;
 	bool revoked;
 	bool invalidatable;
+	bool immortal; /* being invalidated is only counted */
+	uint32_t invalidated;
 };
 
 struct sim_recv {

@@ -375,6 +375,30 @@ static void read_goes_on_where_it_stopped(void **state)
 	close_qp(o);
 }
 
+static void not_ready_is_not_the_fault_of_a_read(void **state)
+{
+	struct one *o = open_rts(true);
+	struct transport_run run;
+
+	o->config.rnr_retry = 0;
+	rc_update(&o->qp, &o->config);
+	post_op(o, TRANSPORT_OP_RDMA_READ, 0, 8, KEY, 0);
+	post_op(o, TRANSPORT_OP_SEND, 0, 4, KEY, 0);
+	assert_int_equal(pull(o), 100);
+	assert_int_equal(pull(o), 101);
+	/* The response was lost; the NAK of what is behind it shows that, and no more. */
+	assert_int_equal(answer(o, 101, 0x2c), RC_TOOK);
+	assert_int_equal(done(o), -1);
+	assert_int_equal(pull(o), 100);
+	run = packet_of(WIRE_RC_RDMA_READ_RESPONSE_ONLY, 100, 8);
+	assert_int_equal(rc_receive(&o->qp, o->now, &run), RC_TOOK);
+	assert_int_equal(done(o), 0);
+	assert_int_equal(pull(o), 101);
+	assert_int_equal(answer(o, 101, 0x2c), RC_TOOK);
+	assert_int_equal(done(o), TRANSPORT_RNR_RETRY_EXC_ERR);
+	close_qp(o);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -390,6 +414,7 @@ int main(void)
 		cmocka_unit_test(no_credit_is_no_obstacle),
 		cmocka_unit_test(fence_waits_for_reads),
 		cmocka_unit_test(read_goes_on_where_it_stopped),
+		cmocka_unit_test(not_ready_is_not_the_fault_of_a_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

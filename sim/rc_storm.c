@@ -23,7 +23,8 @@
 #include "sim/world.h"
 
 enum { OPS_MAX = 64, UNTOUCHED = 0xee };
-enum { KEY_SOURCE = 0x1100, KEY_RECV = 0x2200, KEY_WRITE = 0x3300, KEY_READ_ONLY = 0x4400, KEY_LAND = 0x5500, KEY_ATOMIC = 0x6600, KEY_NONE = 0x9900 };
+enum { KEY_SOURCE = 0x1100, KEY_RECV = 0x2200, KEY_WRITE = 0x3300, KEY_READ_ONLY = 0x4400, KEY_LAND = 0x5500, KEY_ATOMIC = 0x6600, KEY_INV = 0x7700,
+       KEY_NONE = 0x9900 };
 
 enum storm_error {
 	STORM_NO_ERROR,
@@ -35,7 +36,9 @@ enum storm_error {
 	STORM_RECV_BAD_LKEY,
 	STORM_LOCAL_BAD_LKEY,
 	STORM_UNKNOWN_OP,
+	STORM_BAD_INVALIDATE,
 	STORM_NEVER_READY,
+	STORM_BAD_REMOTE_INVALIDATE, /* the one to blame succeeds */
 	STORM_PEER_GONE,
 	STORM_PEER_SILENT,
 	STORM_CLOSE_HERE,
@@ -44,7 +47,7 @@ enum storm_error {
 };
 static const char *const error_names[STORM_ERRORS] = {
 	"none", "bad rkey", "out of range", "read-only region", "QP forbids WRITE", "SEND too long", "receive with bad lkey",
-	"local bad lkey", "unknown operation", "never ready", "peer gone", "peer silent", "closed here", "closed there",
+	"local bad lkey", "unknown operation", "bad LOCAL_INV", "never ready", "bad SEND_WITH_INV", "peer gone", "peer silent", "closed here", "closed there",
 };
 
 enum storm_mode { STORM_PLAIN, STORM_HARSH, STORM_GARBAGE };
@@ -160,6 +163,11 @@ static bool is_rd(const struct op *op)
 	return op->op == TRANSPORT_OP_RDMA_READ || is_atomic(op);
 }
 
+static bool is_send(const struct op *op)
+{
+	return op->op == TRANSPORT_OP_SEND || op->op == TRANSPORT_OP_SEND_WITH_IMM || op->op == TRANSPORT_OP_SEND_WITH_INV;
+}
+
 static bool op_is_placed(struct side *from, const struct op *op)
 {
 	struct side *to = from->peer->user;
@@ -169,7 +177,7 @@ static bool op_is_placed(struct side *from, const struct op *op)
 	if (is_rd(op))
 		return op->length == 0 || sges_equal(&from->ep->host, op->sge, op->num_sge,
 						     sim_host_bytes(&from->peer->host, KEY_READ_ONLY, op->remote_addr, op->length), op->length);
-	if (op->op == TRANSPORT_OP_SEND || op->op == TRANSPORT_OP_SEND_WITH_IMM)
+	if (is_send(op))
 		return sges_equal(&from->peer->host, to->recvs[op->recv].sge, to->recvs[op->recv].num_sge, op->data, op->length);
 	if (op->length == 0)
 		return true;
@@ -202,6 +210,8 @@ static uint32_t op_wc(uint8_t op)
 		return TRANSPORT_WC_FETCH_ADD;
 	case TRANSPORT_OP_BIND_MW:
 		return TRANSPORT_WC_BIND_MW;
+	case TRANSPORT_OP_LOCAL_INV:
+		return TRANSPORT_WC_LOCAL_INV;
 	case TRANSPORT_OP_RDMA_WRITE:
 	case TRANSPORT_OP_RDMA_WRITE_WITH_IMM:
 		return TRANSPORT_WC_RDMA_WRITE;
@@ -237,6 +247,8 @@ static void on_send(struct sim_endpoint *ep, const struct transport_completion *
 	CHECK(s, c->signaled == ((op->flags & TRANSPORT_WQE_SIGNALED) != 0), "%s: signalling of %u", ep->name, me->done - 1);
 	me->succeeded++;
 	verify_upto(me, me->done - 1);
+	if (s->error == STORM_BAD_REMOTE_INVALIDATE && me == &s->side[0] && me->done - 1 == s->spoiled)
+		return;
 	if (s->mode != STORM_GARBAGE && op->recv >= 0)
 		CHECK(s, (int)to->recvs_succeeded > op->recv, "%s: send %u completes before its receive", ep->name, me->done - 1);
 }
@@ -276,6 +288,9 @@ static void on_recv(struct sim_endpoint *ep, const struct transport_completion *
 	CHECK(s, c->src_qpn == ep->peer->config.qpn, "%s: source QPN", ep->name);
 	if (op->op == TRANSPORT_OP_SEND)
 		CHECK(s, c->opcode == TRANSPORT_WC_RECV && c->wc_flags == 0, "%s: SEND arrived as %u", ep->name, c->opcode);
+	else if (op->op == TRANSPORT_OP_SEND_WITH_INV)
+		CHECK(s, c->opcode == TRANSPORT_WC_RECV && c->wc_flags == TRANSPORT_WC_WITH_INV && c->imm_or_inv == KEY_INV,
+		      "%s: SEND_WITH_INV arrived as %u", ep->name, c->opcode);
 	else
 		CHECK(s, c->wc_flags == TRANSPORT_WC_WITH_IMM && c->imm_or_inv == op->imm && c->opcode ==
 		      (op->op == TRANSPORT_OP_SEND_WITH_IMM ? (uint32_t)TRANSPORT_WC_RECV : (uint32_t)TRANSPORT_WC_RECV_RDMA_WITH_IMM),
@@ -442,9 +457,11 @@ static uint32_t plan_op(struct side *me, uint32_t index, uint64_t *post_at, uint
 	bool takes;
 
 	op->op = (uint8_t)below(s, below(s, 2) ? 4 : 7);
-	op->length = is_atomic(op) ? 8 : random_length(s, me->ep->config.mtu);
+	if (below(s, 12) == 0)
+		op->op = below(s, 2) ? TRANSPORT_OP_SEND_WITH_INV : TRANSPORT_OP_LOCAL_INV;
+	op->length = op->op == TRANSPORT_OP_LOCAL_INV ? 0 : is_atomic(op) ? 8 : random_length(s, me->ep->config.mtu);
 	op->flags = (uint8_t)((below(s, 2) ? TRANSPORT_WQE_SIGNALED : 0));
-	op->imm = (uint32_t)base_random_next(&s->world.random);
+	op->imm = op->op >= TRANSPORT_OP_LOCAL_INV ? (uint32_t)KEY_INV : (uint32_t)base_random_next(&s->world.random);
 	op->post_at = *post_at;
 	op->recv = -1;
 	if (below(s, 3) == 0)
@@ -466,7 +483,7 @@ static uint32_t plan_op(struct side *me, uint32_t index, uint64_t *post_at, uint
 		op->remote_addr = to->write_next;
 		to->write_next += op->length + below(s, 9);
 	}
-	takes = op->op != TRANSPORT_OP_RDMA_WRITE && !is_rd(op);
+	takes = is_send(op) || op->op == TRANSPORT_OP_RDMA_WRITE_WITH_IMM;
 	if (takes) {
 		struct recv *r = &to->recvs[to->num_recvs];
 		uint64_t size = op->op == TRANSPORT_OP_RDMA_WRITE_WITH_IMM ? below(s, 100) : op->length + below(s, 2) * below(s, 1000);
@@ -571,6 +588,10 @@ static bool spoil(struct storm *s)
 			ok = op->length && !(op->flags & TRANSPORT_WQE_INLINE);
 		else if (s->error == STORM_NEVER_READY)
 			ok = op->recv >= 0;
+		if (s->error == STORM_BAD_INVALIDATE)
+			ok = op->op == TRANSPORT_OP_LOCAL_INV;
+		else if (s->error == STORM_BAD_REMOTE_INVALIDATE)
+			ok = op->op == TRANSPORT_OP_SEND_WITH_INV;
 		if (ok)
 			candidates[n++] = i;
 	}
@@ -610,6 +631,10 @@ static bool spoil(struct storm *s)
 	case STORM_UNKNOWN_OP:
 		op->op = TRANSPORT_OP_BIND_MW;
 		break;
+	case STORM_BAD_INVALIDATE:
+	case STORM_BAD_REMOTE_INVALIDATE:
+		op->imm = KEY_NONE;
+		break;
 	case STORM_NEVER_READY:
 		b->num_recvs = (uint32_t)op->recv;
 		s->ep[0].config.rnr_retry = (uint8_t)below(s, 4);
@@ -636,7 +661,7 @@ static void plan_data(struct side *me)
 {
 	struct storm *s = me->storm;
 	struct side *to = me->peer->user;
-	struct sim_region *source, *recv, *write, *land;
+	struct sim_region *source, *recv, *write, *land, *inv;
 
 	source = sim_host_region(&me->ep->host, 0x100000, me->source_next - 0x100000 + 64, 0, KEY_SOURCE);
 	recv = sim_host_region(&me->ep->host, 0x7000000000, me->recv_next - 0x7000000000 + 64, TRANSPORT_LOCAL_WRITE, KEY_RECV);
@@ -646,6 +671,8 @@ static void plan_data(struct side *me)
 	land = sim_host_region(&me->ep->host, 0x9000000, me->land_next - 0x9000000 + 64, TRANSPORT_LOCAL_WRITE, KEY_LAND);
 	memset(land->bytes, UNTOUCHED, land->length);
 	sim_host_region(&me->ep->host, 0x600000, 8, TRANSPORT_LOCAL_WRITE | TRANSPORT_REMOTE_ATOMIC, KEY_ATOMIC);
+	inv = sim_host_region(&me->ep->host, 0, 8, 0, KEY_INV);
+	inv->invalidatable = inv->immortal = true;
 	fill(s, source->bytes, source->length);
 	memset(recv->bytes, UNTOUCHED, recv->length);
 	memset(write->bytes, UNTOUCHED, write->length);
@@ -724,6 +751,7 @@ static void check_status(struct storm *s)
 		[STORM_READ_ONLY_REGION] = TRANSPORT_REM_ACCESS_ERR, [STORM_QP_FORBIDS_WRITE] = TRANSPORT_REM_INV_REQ_ERR,
 		[STORM_SEND_TOO_LONG] = TRANSPORT_REM_INV_REQ_ERR, [STORM_RECV_BAD_LKEY] = TRANSPORT_REM_OP_ERR,
 		[STORM_LOCAL_BAD_LKEY] = TRANSPORT_LOC_PROT_ERR, [STORM_UNKNOWN_OP] = TRANSPORT_LOC_QP_OP_ERR,
+		[STORM_BAD_INVALIDATE] = TRANSPORT_LOC_QP_OP_ERR, [STORM_BAD_REMOTE_INVALIDATE] = TRANSPORT_RETRY_EXC_ERR,
 		[STORM_NEVER_READY] = TRANSPORT_RNR_RETRY_EXC_ERR, [STORM_PEER_GONE] = TRANSPORT_RETRY_EXC_ERR,
 		[STORM_PEER_SILENT] = TRANSPORT_RETRY_EXC_ERR, [STORM_CLOSE_HERE] = TRANSPORT_WR_FLUSH_ERR,
 		[STORM_CLOSE_THERE] = TRANSPORT_RETRY_EXC_ERR,
@@ -745,8 +773,14 @@ static void check_status(struct storm *s)
 	} else {
 		CHECK(s, a->succeeded == a->num_ops, "no error and not done");
 	}
-	if (!remote)
+	if (s->error == STORM_BAD_REMOTE_INVALIDATE) {
+		want_recv = TRANSPORT_REM_INV_REQ_ERR;
+		for (uint32_t i = s->spoiled + 1; i < a->succeeded; i++)
+			CHECK(s, a->ops[i].op == TRANSPORT_OP_LOCAL_INV, "success of %u after the end of b", i);
+		CHECK(s, !s->lossless || a->succeeded > s->spoiled, "accepted, but not acknowledged");
+	} else if (!remote) {
 		return;
+	}
 	if (s->error == STORM_RECV_BAD_LKEY)
 		want_recv = TRANSPORT_LOC_PROT_ERR;
 	else if (s->error == STORM_SEND_TOO_LONG)
@@ -759,7 +793,7 @@ static void check_status(struct storm *s)
 	}
 	if (s->error == STORM_QP_FORBIDS_WRITE || s->error == STORM_SEND_TOO_LONG)
 		CHECK(s, s->ep[1].events & RC_EVENT_REQ_ERR, "no REQ_ERR event");
-	else if (s->error != STORM_RECV_BAD_LKEY)
+	else if (s->error != STORM_RECV_BAD_LKEY && s->error != STORM_BAD_REMOTE_INVALIDATE)
 		CHECK(s, s->ep[1].events & RC_EVENT_ACCESS_ERR, "no ACCESS_ERR event");
 	CHECK(s, b->recvs_done == b->recvs_posted, "receives of b: %u of %u", b->recvs_done, b->recvs_posted);
 }
@@ -784,9 +818,9 @@ static void check_memory(struct storm *s, struct side *from)
 		bool spared = blamed && i > s->spoiled;
 
 		/* (One that waits for a receive at its end has placed the rest.) */
-		if (blamed && i == s->spoiled && s->error != STORM_NEVER_READY && op->op != TRANSPORT_OP_SEND && op->op != TRANSPORT_OP_SEND_WITH_IMM)
+		if (blamed && i == s->spoiled && s->error != STORM_NEVER_READY && !is_send(op))
 			continue;
-		if (op->op == TRANSPORT_OP_SEND || op->op == TRANSPORT_OP_SEND_WITH_IMM) {
+		if (is_send(op)) {
 			struct recv *r = op->recv >= 0 ? &to->recvs[op->recv] : NULL;
 			uint64_t left = op->length;
 
@@ -814,9 +848,16 @@ static void check_memory(struct storm *s, struct side *from)
 	}
 	CHECK(s, all_untouched(land->bytes, land->length), "%s: bytes outside of the READs changed", from->ep->name);
 	if (!s->error && s->mode == STORM_PLAIN) {
+		uint32_t invalidations = 0;
 		uint64_t word;
 
 		memcpy(&word, to->ep->host.regions[5].bytes, 8);
+		for (uint32_t i = 0; i < from->num_ops; i++)
+			invalidations += from->ops[i].op == TRANSPORT_OP_LOCAL_INV;
+		for (uint32_t i = 0; i < to->num_ops; i++)
+			invalidations += to->ops[i].op == TRANSPORT_OP_SEND_WITH_INV;
+		CHECK(s, from->ep->host.regions[6].invalidated == invalidations, "%s: %u invalidations, not %u", from->ep->name,
+		      from->ep->host.regions[6].invalidated, invalidations);
 		CHECK(s, word == from->num_atomics, "%s: %u atomics made it %llu", from->ep->name, from->num_atomics,
 		      (unsigned long long)word);
 	}

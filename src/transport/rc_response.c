@@ -257,9 +257,15 @@ enum rc_verdict rc_requester_receive(struct rc_qp *qp, uint64_t now, const struc
 		return RC_TOOK;
 	case WIRE_SYNDROME_RNR_NAK:
 		qp->stats.rnr_naks_received++;
-		acknowledge(qp, now, answered_upto(qp, psn));
+		upto = answered_upto(qp, psn);
+		progress = acknowledge(qp, now, upto);
 		settle(qp);
-		if (is_sending(qp))
+		if (!is_sending(qp))
+			return RC_TOOK;
+		/* It is not the one whose answer was lost that meets no receive. */
+		if (upto != psn)
+			on_lost_answer(qp, now, progress);
+		else
 			on_rnr(qp, now, syndrome);
 		return RC_TOOK;
 	case WIRE_SYNDROME_NAK:
