@@ -5,6 +5,7 @@
  * more processes are the peers. Needs a network namespace of its own.
  */
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -176,24 +177,33 @@ static bool round_run(void)
 
 int main(int argc, char **argv)
 {
-	int ends[2], lives[2];
+	int lives[2];
+	char broker[PATH_MAX];
 	bool good = true;
 
-	if (argc != 2 || pipe(ends) != 0 || pipe2(lives, O_CLOEXEC) != 0)
+	if (argc != 2 || realpath(argv[1], broker) == NULL || pipe2(lives, O_CLOEXEC) != 0)
 		return 2;
 	if (!namespace_make()) {
 		puts("skipped: no network namespace of its own can be made");
 		return 77;
 	}
-	setenv("SOFTVERBS_BROKER", argv[1], 1);
+	setenv("SOFTVERBS_BROKER", broker, 1);
 	setenv("SOFTVERBS_IDLE_SECONDS", "1", 1);
 	for (unsigned i = 0; i < PEERS; i++) {
+		int ends[2];
+
+		if (pipe2(ends, O_CLOEXEC) != 0)
+			return 2;
 		if (fork() == 0) {
 			close(lives[1]);
 			peer_run(ends[1], lives[0]);
 		}
-		if (read(ends[0], &peers[i], 1) != 1)
+		close(ends[1]); /* a peer that fails is an end of file */
+		if (read(ends[0], &peers[i], 1) != 1) {
+			puts("a peer did not reach its broker");
 			return 1;
+		}
+		close(ends[0]);
 	}
 	for (unsigned i = 0; i < ROUNDS && good; i++)
 		good = round_run();
