@@ -14,7 +14,7 @@
 #include "wire/opcode.h"
 #include "wire/psn.h"
 
-enum { DEPTH = 16, SPACE = 20000, KEY = 1 };
+enum { DEPTH = 16, SPACE = 20000, KEY = 1, KEY_INV = 3 };
 
 static uint8_t payload[4096], room_bytes[80000];
 
@@ -28,12 +28,16 @@ struct state {
 
 static void post(struct state *s, struct rc_input *in)
 {
+	static const uint8_t ops[] = {
+		TRANSPORT_OP_RDMA_WRITE, TRANSPORT_OP_RDMA_WRITE_WITH_IMM, TRANSPORT_OP_SEND, TRANSPORT_OP_SEND_WITH_IMM, TRANSPORT_OP_RDMA_READ,
+		TRANSPORT_OP_COMPARE_SWAP, TRANSPORT_OP_FETCH_ADD, TRANSPORT_OP_LOCAL_INV, TRANSPORT_OP_SEND_WITH_INV,
+	};
 	struct transport_wqe wqe = {
 		.wr_id = s->posted,
-		.op = in_u8(in) < 240 ? in_u8(in) % 7 : in_u8(in) % 16,
+		.op = in_u8(in) < 240 ? ops[in_u8(in) % sizeof(ops)] : in_u8(in) % 16,
 		.flags = in_u8(in) & 15,
 		.remote_addr = in_u32(in),
-		.imm_or_inv = in_u32(in),
+		.imm_or_inv = in_u8(in) < 240 ? KEY_INV : in_u32(in),
 	};
 	struct transport_sge sge[SIM_SGE_MAX] = { { 0 } };
 	uint8_t bytes[SIM_INLINE_MAX] = { 0 };
@@ -141,7 +145,7 @@ static void completions(struct state *s, uint32_t most)
 			const struct transport_wqe *wqe = transport_sq_wqe(&s->host.sq, c.index);
 
 			assert(!s->failed);
-			assert(wire_psn_before(wqe->last_psn, s->qp.req.una));
+			assert(wqe->op == TRANSPORT_OP_LOCAL_INV || wire_psn_before(wqe->last_psn, s->qp.req.una));
 		} else {
 			assert(c.signaled && (!s->failed || c.status == TRANSPORT_WR_FLUSH_ERR));
 			assert(rc_state_get(&s->qp) == RC_ERROR);
@@ -181,9 +185,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct rc_input in = { data, size };
 	struct state s = { .now = 1000 };
+	struct sim_region *region;
 
 	sim_host_init(&s.host, DEPTH, 1);
 	sim_host_region(&s.host, 0x1000, SPACE, TRANSPORT_LOCAL_WRITE, KEY);
+	region = sim_host_region(&s.host, 0x1000, 8, 0, KEY_INV);
+	region->invalidatable = region->immortal = true;
 	rc_init(&s.qp, (struct transport_memory){ &sim_host_memory_ops, &s.host }, &s.host.sq, &sim_host_recv_ops, &s.host);
 	s.config = (struct rc_config){
 		.qpn = 1, .dest_qpn = 2, .mtu = 256u << (in_u8(&in) % 5), .sq_psn = 0xffffff - in_u8(&in), .pkey = 0xffff,

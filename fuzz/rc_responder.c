@@ -13,7 +13,7 @@
 #include "wire/opcode.h"
 #include "wire/psn.h"
 
-enum { RECVS = 256, SPACE = 8192, KEY_RECV = 1, KEY_WRITE = 2 };
+enum { RECVS = 256, SPACE = 8192, KEY_RECV = 1, KEY_WRITE = 2, KEY_INV = 3 };
 
 static uint8_t payload[65536], room_bytes[16384];
 
@@ -55,6 +55,7 @@ static void receive(struct state *s, struct rc_input *in)
 	run.head.imm = in_u32(in);
 	run.head.atomic = (struct wire_atomiceth){ in_u8(in) ? 0x1000 + 8 * in_u8(in) : in_u16(in), KEY_WRITE, in_u16(in), in_u8(in) };
 	run.head.aeth.syndrome = in_u8(in);
+	run.head.inv_rkey = in_u8(in) < 240 ? KEY_INV : in_u32(in);
 
 	verdict = rc_receive(&s->qp, s->now, &run);
 	packets = wire_psn_add(rc_rq_psn(&s->qp), -before & 0xffffff);
@@ -67,8 +68,12 @@ static void receive(struct state *s, struct rc_input *in)
 		assert(packets > 0 || !(run.head.op->role & WIRE_ROLE_REQUEST));
 	else
 		assert(packets == 0);
-	if (!was_error && verdict != RC_NAKED)
-		assert(rc_state_get(&s->qp) != RC_ERROR || !(run.head.op->role & WIRE_ROLE_REQUEST));
+	if (!was_error && verdict != RC_NAKED && rc_state_get(&s->qp) == RC_ERROR) {
+		/* A bad answer, or class J: taken, but its rkey cannot be invalidated. */
+		if (run.head.op->role & WIRE_ROLE_REQUEST)
+			assert(verdict == RC_TOOK && (wire_opcode_find(run.last_opcode)->has & WIRE_HAS_IETH) &&
+			       run.head.inv_rkey != KEY_INV);
+	}
 }
 
 static void answer(struct state *s, struct rc_input *in)
@@ -120,12 +125,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct rc_input in = { data, size };
 	struct state s = { .now = 1000, .mtu = 256u << (in_u8(&in) % 5) };
+	struct sim_region *region;
 	struct rc_config config = { .qpn = 1, .dest_qpn = 2, .mtu = s.mtu, .pkey = 0xffff };
 
 	sim_host_init(&s.host, 2, RECVS);
 	sim_host_region(&s.host, 0x1000, SPACE, TRANSPORT_LOCAL_WRITE, KEY_RECV);
 	sim_host_region(&s.host, 0x1000, SPACE, TRANSPORT_LOCAL_WRITE | TRANSPORT_REMOTE_WRITE | TRANSPORT_REMOTE_READ |
 			TRANSPORT_REMOTE_ATOMIC, KEY_WRITE);
+	region = sim_host_region(&s.host, 0x1000, 8, 0, KEY_INV);
+	region->invalidatable = region->immortal = true;
 	rc_init(&s.qp, (struct transport_memory){ &sim_host_memory_ops, &s.host }, &s.host.sq, &sim_host_recv_ops, &s.host);
 	config.access = in_u8(&in) < 240 ? 15 : in_u8(&in);
 	config.max_dest_rd_atomic = in_u8(&in) % 17;

@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "sim/world.h"
 
-enum { KEY_A = 0x10, KEY_B = 0x20, KEY_B_READ = 0x30, MEMORY = 1 << 16 };
+enum { KEY_A = 0x10, KEY_B = 0x20, KEY_B_READ = 0x30, KEY_B_WORD = 0x40, MEMORY = 1 << 16 };
 
 struct scene;
 
@@ -35,6 +35,8 @@ struct scene {
 	/* Called at these times, in order; 0 ends. */
 	uint64_t at[3];
 	void (*then)(struct stage *s);
+	/* What is told when all is over. */
+	void (*after)(struct stage *s);
 	const char *expected;
 	bool lossless;
 };
@@ -245,6 +247,82 @@ static void stopped_peer(struct stage *s)
 	write_(s, 10);
 }
 
+static void read_(struct stage *s, uint32_t length)
+{
+	post(s, TRANSPORT_OP_RDMA_READ, length, KEY_A, KEY_B_READ);
+}
+
+static void add(struct stage *s)
+{
+	post(s, TRANSPORT_OP_FETCH_ADD, 8, KEY_A, KEY_B_WORD);
+	transport_sq_wqe(&s->a.host.sq, atomic_load(&s->a.host.sq.posted) - 1)->remote_addr = 0x2000;
+	transport_sq_wqe(&s->a.host.sq, atomic_load(&s->a.host.sq.posted) - 1)->swap_or_add = 1;
+}
+
+static void note_word(struct stage *s)
+{
+	uint64_t word;
+
+	memcpy(&word, sim_host_bytes(&s->b.host, KEY_B_WORD, 0x2000, 8), 8);
+	sim_trace(&s->world, "b's word is %llu", (unsigned long long)word);
+}
+
+static void read_lost_response(struct stage *s)
+{
+	s->b_lost = 1 << 1;
+	read_(s, 4 * 256);
+	write_(s, 10);
+}
+
+static void read_lost_request(struct stage *s)
+{
+	s->a_lost = 1 << 0;
+	read_(s, 10);
+	write_(s, 10);
+}
+
+static void atomic_lost_answer(struct stage *s)
+{
+	s->b_lost = 1 << 0;
+	add(s);
+	add(s);
+}
+
+static void atomic_limit(struct stage *s)
+{
+	add(s);
+	add(s);
+	add(s);
+	write_(s, 10);
+}
+
+static void fenced(struct stage *s)
+{
+	read_(s, 300);
+	write_(s, 10);
+	transport_sq_wqe(&s->a.host.sq, 1)->flags |= TRANSPORT_WQE_FENCE;
+}
+
+static void invalidated(struct stage *s)
+{
+	receive(s, 4096);
+	post(s, TRANSPORT_OP_SEND_WITH_INV, 10, KEY_A, 0);
+	transport_sq_wqe(&s->a.host.sq, 0)->imm_or_inv = KEY_B_WORD;
+	add(s);
+}
+
+static void not_to_be_invalidated(struct stage *s)
+{
+	s->a.config.retry_cnt = 0;
+	s->a.config.timeout = 10;
+	rc_update(&s->a.qp, &s->a.config);
+	receive(s, 4096);
+	receive(s, 4096);
+	post(s, TRANSPORT_OP_SEND_WITH_INV, 10, KEY_A, 0);
+	transport_sq_wqe(&s->a.host.sq, 0)->imm_or_inv = KEY_B_READ;
+	send(s, 20);
+}
+
 static const struct scene scenes[] = {
 #include "sim/rc_story_expected.h"
 };
@@ -270,12 +348,14 @@ static void play(struct stage *s, const struct scene *scene)
 	s->world.lose = lose;
 	sim_endpoint_init(&s->a, &s->world, "a", 16, 16);
 	sim_endpoint_init(&s->b, &s->world, "b", 16, 16);
-	sim_host_region(&s->a.host, 0x1000, MEMORY, 0, KEY_A);
+	sim_host_region(&s->a.host, 0x1000, MEMORY, TRANSPORT_LOCAL_WRITE, KEY_A);
 	sim_host_region(&s->b.host, 0x2000, MEMORY, TRANSPORT_LOCAL_WRITE | TRANSPORT_REMOTE_WRITE, KEY_B);
 	sim_host_region(&s->b.host, 0x2000, MEMORY, TRANSPORT_REMOTE_READ, KEY_B_READ);
+	sim_host_region(&s->b.host, 0x2000, 8, TRANSPORT_LOCAL_WRITE | TRANSPORT_REMOTE_ATOMIC, KEY_B_WORD)->invalidatable = true;
 	s->a.link = s->b.link = link;
 	s->a.config = (struct rc_config){
-		.qpn = 1, .dest_qpn = 2, .mtu = 256, .sq_psn = same(scene->name, "psn wrap") ? 0xfffffe : 0x10, .access = 2,
+		.qpn = 1, .dest_qpn = 2, .mtu = 256, .sq_psn = same(scene->name, "psn wrap") ? 0xfffffe : 0x10, .access = 14,
+		.max_rd_atomic = 2, .max_dest_rd_atomic = 2,
 		.timeout = 14, .retry_cnt = 7, .rnr_retry = 7, .min_rnr_timer = 7, .lossless = scene->lossless, .pkey = 0xffff,
 	};
 	s->b.config = s->a.config;
@@ -293,6 +373,8 @@ static void play(struct stage *s, const struct scene *scene)
 	}
 	while (sim_world_step(&s->world) && s->world.events_done < 10000)
 		;
+	if (scene->after)
+		scene->after(s);
 	sim_endpoint_fini(&s->a);
 	sim_endpoint_fini(&s->b);
 	sim_world_fini(&s->world);

@@ -289,3 +289,131 @@
 		" 60000.000 b> ACK 000010 msn 1\n"
 		" 60010.000 a: send 0 SUCCESS\n",
 },
+{
+	.name = "read lost response",
+	.goal = "a response is lost: the request goes again for the rest, and the WRITE behind it is not executed twice",
+	.begin = read_lost_response,
+	.expected =
+		"     0.000 a> RDMA_READ_REQUEST 000010 for 1024\n"
+		"     0.000 a> RDMA_WRITE_ONLY 000014 len 10 ack?\n"
+		"    10.000 b> RDMA_READ_RESPONSE_FIRST 000010 len 256 msn 1\n"
+		"    10.000 b> RDMA_READ_RESPONSE_MIDDLE 000011 len 256 lost\n"
+		"    10.000 b> RDMA_READ_RESPONSE_MIDDLE 000012 len 256\n"
+		"    10.000 b> RDMA_READ_RESPONSE_LAST 000013 len 256 msn 1\n"
+		"    10.000 b> ACK 000014 msn 2\n"
+		"    20.000 a: 000012 out of order\n"
+		"    20.000 a> RDMA_READ_REQUEST 000011 for 768\n"
+		"    20.000 a> RDMA_WRITE_ONLY 000014 len 10 ack?\n"
+		"    20.000 a: 000013 out of order\n"
+		"    30.000 b: 000011 duplicate\n"
+		"    30.000 b> RDMA_READ_RESPONSE_FIRST 000011 len 256 msn 1\n"
+		"    30.000 b> RDMA_READ_RESPONSE_MIDDLE 000012 len 256\n"
+		"    30.000 b> RDMA_READ_RESPONSE_LAST 000013 len 256 msn 1\n"
+		"    30.000 b: 000014 duplicate\n"
+		"    30.000 b> ACK 000014 msn 2\n"
+		"    40.000 a: send 0 SUCCESS\n"
+		"    40.000 a: send 1 SUCCESS\n",
+},
+{
+	.name = "read lost request",
+	.goal = "the request is lost: the gap behind it says so",
+	.begin = read_lost_request,
+	.expected =
+		"     0.000 a> RDMA_READ_REQUEST 000010 for 10 lost\n"
+		"     0.000 a> RDMA_WRITE_ONLY 000011 len 10 ack?\n"
+		"    10.000 b: 000011 out of order\n"
+		"    10.000 b> NAK PSN sequence 000010 msn 0\n"
+		"    20.000 a> RDMA_READ_REQUEST 000010 for 10\n"
+		"    20.000 a> RDMA_WRITE_ONLY 000011 len 10 ack?\n"
+		"    30.000 b> RDMA_READ_RESPONSE_ONLY 000010 len 10 msn 1\n"
+		"    30.000 b> ACK 000011 msn 2\n"
+		"    40.000 a: send 0 SUCCESS\n"
+		"    40.000 a: send 1 SUCCESS\n",
+},
+{
+	.name = "atomic lost answer",
+	.goal = "the first answer is lost: both come again, nothing is added twice",
+	.begin = atomic_lost_answer,
+	.after = note_word,
+	.expected =
+		"     0.000 a> FETCH_ADD 000010 len 0 ack?\n"
+		"     0.000 a> FETCH_ADD 000011 len 0 ack?\n"
+		"    10.000 b> ATOMIC_ACKNOWLEDGE 000010 len 0 msn 1 lost\n"
+		"    10.000 b> ATOMIC_ACKNOWLEDGE 000011 len 0 msn 2\n"
+		"    20.000 a: 000011 out of order\n"
+		"    20.000 a> FETCH_ADD 000010 len 0 ack?\n"
+		"    20.000 a> FETCH_ADD 000011 len 0 ack?\n"
+		"    30.000 b: 000010 duplicate\n"
+		"    30.000 b> ATOMIC_ACKNOWLEDGE 000010 len 0 msn 1\n"
+		"    30.000 b: 000011 duplicate\n"
+		"    30.000 b> ATOMIC_ACKNOWLEDGE 000011 len 0 msn 2\n"
+		"    40.000 a: send 0 SUCCESS\n"
+		"    40.000 a: send 1 SUCCESS\n"
+		"  5020.000 b's word is 2\n",
+},
+{
+	.name = "atomic limit",
+	.goal = "two may be unanswered: the third waits, and what is behind it waits with it",
+	.begin = atomic_limit,
+	.after = note_word,
+	.expected =
+		"     0.000 a> FETCH_ADD 000010 len 0 ack?\n"
+		"     0.000 a> FETCH_ADD 000011 len 0 ack?\n"
+		"    10.000 b> ATOMIC_ACKNOWLEDGE 000010 len 0 msn 1\n"
+		"    10.000 b> ATOMIC_ACKNOWLEDGE 000011 len 0 msn 2\n"
+		"    20.000 a: send 0 SUCCESS\n"
+		"    20.000 a> FETCH_ADD 000012 len 0 ack?\n"
+		"    20.000 a> RDMA_WRITE_ONLY 000013 len 10 ack?\n"
+		"    20.000 a: send 1 SUCCESS\n"
+		"    30.000 b> ATOMIC_ACKNOWLEDGE 000012 len 0 msn 3\n"
+		"    30.000 b> ACK 000013 msn 4\n"
+		"    40.000 a: send 2 SUCCESS\n"
+		"    40.000 a: send 3 SUCCESS\n"
+		"  5020.000 b's word is 3\n",
+},
+{
+	.name = "fenced",
+	.goal = "a fenced WRITE leaves when the READ before it is answered",
+	.begin = fenced,
+	.expected =
+		"     0.000 a> RDMA_READ_REQUEST 000010 for 300\n"
+		"    10.000 b> RDMA_READ_RESPONSE_FIRST 000010 len 256 msn 1\n"
+		"    10.000 b> RDMA_READ_RESPONSE_LAST 000011 len 44 msn 1\n"
+		"    20.000 a: send 0 SUCCESS\n"
+		"    20.000 a> RDMA_WRITE_ONLY 000012 len 10 ack?\n"
+		"    30.000 b> ACK 000012 msn 2\n"
+		"    40.000 a: send 1 SUCCESS\n",
+},
+{
+	.name = "invalidated",
+	.goal = "SEND with invalidate takes the key that the atomic behind it would use",
+	.begin = invalidated,
+	.expected =
+		"     0.000 a> SEND_ONLY_WITH_INVALIDATE 000010 len 10 ack?\n"
+		"     0.000 a> FETCH_ADD 000011 len 0 ack?\n"
+		"    10.000 b: recv 0 SUCCESS len 10\n"
+		"    10.000 b> ACK 000010 msn 1\n"
+		"    10.000 b: 000011 refused\n"
+		"    10.000 b> NAK remote access 000011 msn 1\n"
+		"    20.000 a: send 0 SUCCESS\n"
+		"    20.000 a: send 1 REM_ACCESS_ERR\n",
+},
+{
+	.name = "not to be invalidated",
+	.goal = "class J: acknowledged, and the end of b",
+	.begin = not_to_be_invalidated,
+	.expected =
+		"     0.000 a> SEND_ONLY_WITH_INVALIDATE 000010 len 10 ack?\n"
+		"     0.000 a> SEND_ONLY 000011 len 20 ack?\n"
+		"    10.000 b: recv 0 REM_INV_REQ_ERR len 0\n"
+		"    10.000 b: recv 1 WR_FLUSH_ERR\n"
+		"    10.000 b> ACK 000010 msn 1\n"
+		"    10.000 b: 000011 dropped: state\n"
+		"    20.000 a: send 0 SUCCESS\n"
+		"  5020.000 a> SEND_ONLY 000011 len 20 ack?\n"
+		"  5030.000 b: 000011 dropped: state\n"
+		" 15020.000 a> SEND_ONLY 000011 len 20 ack?\n"
+		" 15030.000 b: 000011 dropped: state\n"
+		" 16797.216 a: timeout\n"
+		" 16797.216 a: send 1 RETRY_EXC_ERR\n",
+},

@@ -197,9 +197,14 @@ static void transmit(struct sim_endpoint *ep, struct sim_packet *p, bool again)
 		lost = true, fate = " corrupt";
 	if (!again)
 		ep->packets_sent++;
-	if (p->head.op && p->head.op->has & WIRE_HAS_AETH)
+	if (p->head.op->role & WIRE_ROLE_ACK)
 		sim_trace(w, "%s> %s %06x msn %u%s", ep->name, wire_syndrome_name(p->head.aeth.syndrome), p->head.bth.psn,
 			  p->head.aeth.msn, fate);
+	else if (p->head.op->has & WIRE_HAS_AETH)
+		sim_trace(w, "%s> %s %06x len %u msn %u%s", ep->name, p->head.op->name + 3, p->head.bth.psn, p->head.payload_len,
+			  p->head.aeth.msn, fate);
+	else if (p->head.op->role & WIRE_ROLE_READ && p->head.op->role & WIRE_ROLE_REQUEST)
+		sim_trace(w, "%s> %s %06x for %u%s", ep->name, p->head.op->name + 3, p->head.bth.psn, p->head.reth.length, fate);
 	else
 		sim_trace(w, "%s> %s %06x len %u%s%s", ep->name, p->head.op->name + 3, p->head.bth.psn, p->head.payload_len,
 			  p->head.bth.ack_req ? " ack?" : "", fate);
