@@ -50,6 +50,16 @@ def start_pair(w, command, link='shm', via=None, env=None, server_env=None, wrap
     return server, w.start(argv + ['127.0.0.1'], wire=link == 'wire', via=via, env=env)
 
 
+def start_sides(w, command, server_options, client_options):
+    """As start_pair, over shm, when the two differ in their options."""
+    need_program(command[0])
+    port = w.new_port()
+    argv = [command[0], '-p', str(port), *command[1:]]
+    server = w.start(argv + server_options, wire=False, via='run', env={})
+    w.wait_listening(server, port, 10)
+    return server, w.start(argv + client_options + ['127.0.0.1'], wire=False, via='run', env={})
+
+
 def pair(w, command, link='shm', seconds=20, **how):
     """Runs a pair to its end and returns what the client said."""
     server, client = start_pair(w, command, link, **how)
@@ -69,8 +79,8 @@ def perftest(w, command, link='shm', sizes=1, **how):
     return text
 
 
-def pingpong(w, options, link='shm', **how):
-    text = pair(w, ['ibv_rc_pingpong', *options], link, **how)
+def pingpong(w, options, link='shm', tool='ibv_rc_pingpong', **how):
+    text = pair(w, [tool, *options], link, **how)
     need(re.search(r'\d+ iters in', text), f'no result\n{text}')
     return text
 
@@ -217,6 +227,31 @@ def _(w):
             need('softverbs:' in server.text() + client.text(), f'nobody says why\n{server.text()}\n{client.text()}')
 
 
+# --- the other pingpongs ----------------------------------------------------
+
+OTHERS = ('ibv_uc_pingpong', 'ibv_ud_pingpong', 'ibv_srq_pingpong')
+
+
+@rows_for('%s %s %s', [(tool, o, link) for tool in OTHERS for o in ('', '-e', '-c') for link in LINKS])
+def _(w, tool, options, link):
+    pingpong(w, pingpong_gid(w, link) + options.split() + ['-n', '500'], link, tool)
+
+
+@rows_for('%s: every GID index, shm', [(tool,) for tool in OTHERS])
+def _(w, tool):
+    for name, device in devices(w).items():
+        if device['state'] == 'ACTIVE':
+            for gid in device['gids']:
+                pingpong(w, ['-d', name, '-g', str(gid['index']), '-n', '50', '-s', '1024'], 'shm', tool)
+
+
+@rows_for('%s: every v2 GID index of lo that is an address, wire', [(tool,) for tool in OTHERS])
+def _(w, tool):
+    for gid in devices(w)['sv_lo']['gids']:
+        if gid['type'] == 'RoCE v2' and gid['gid'] in ('::1', '::ffff:127.0.0.1'):
+            pingpong(w, ['-d', 'sv_lo', '-g', str(gid['index']), '-n', '200', '-s', '1024'], 'wire', tool)
+
+
 # --- perftest ---------------------------------------------------------------
 
 BW, LAT = ('ib_write_bw', 'ib_send_bw'), ('ib_write_lat', 'ib_send_lat')
@@ -289,6 +324,56 @@ def takes(tool, options):
 def _(w, tool, options, link, via):
     extra = ['-n', '200'] if tool in BW else ['-n', '1000']
     perftest(w, [tool, '-d', 'sv_lo', *options.split(), *extra], link, sizes=23, via=via, seconds=300)
+
+
+# --- perftest: other operations, other types --------------------------------
+
+ONE_SIDED = ('ib_read_bw', 'ib_read_lat', 'ib_atomic_bw', 'ib_atomic_lat')
+UC = ('ib_send_bw -c UC', 'ib_send_lat -c UC', 'ib_write_bw -c UC', 'ib_write_lat -c UC')
+UD = ('ib_send_bw -c UD', 'ib_send_lat -c UD')
+# What these lose, programs wait for; a burst of them on a wire is more than the default buffer of a socket holds.
+LOSSLESS = ONE_SIDED + ('ib_send_lat -c UC', 'ib_write_lat -c UC', 'ib_send_lat -c UD')
+
+
+@rows_for('%s %s', [(c, 'shm') for c in ONE_SIDED + UC + UD] + [(c, 'wire') for c in LOSSLESS])
+def _(w, command, link):
+    # Who polls memory alone depends on the scheduler of a busy machine.
+    perftest(w, [*command.split(), '-d', 'sv_lo', '-n', '200' if 'write_lat' in command else '1000'], link)
+
+
+@rows_for('%s %s shm', [(c, o) for c in ('ib_read_bw', 'ib_atomic_bw', 'ib_send_bw -c UC', 'ib_send_bw -c UD',
+                                         'ib_write_bw -c UC') for o in ('-b', '-q 16', '-l 8 -t 16')])
+def _(w, command, options):
+    perftest(w, [*command.split(), *options.split(), '-d', 'sv_lo', '-n', '320'], 'shm')
+
+
+@rows_for('%s %s shm', [(c, o) for c in ('ib_send_bw -c UC', 'ib_send_lat -c UC', *UD)
+                        for o in ('-e', '--use-srq', '-I 64 -s 48')]
+          + [('ib_send_bw', '--use-srq -q 16'), ('ib_send_lat', '--use-srq'), ('ib_read_lat', '-e'), ('ib_read_bw', '-o 1'),
+             ('ib_atomic_bw', '-A CMP_AND_SWAP')])
+def _(w, command, options):
+    perftest(w, [*command.split(), *options.split(), '-d', 'sv_lo', '-n', '500'], 'shm')
+
+
+@rows_for('UD between %s and %s of this host', [('lo', 'the others')])
+def _(w, one, other):
+    """Each sends to a GID of the other's device, and answers from its own."""
+    names = [name for name, d in devices(w).items() if d['state'] == 'ACTIVE' and name != 'sv_lo']
+    if not names:
+        raise Skipped('lo is the only device that is up')
+    for name in names:
+        server, client = start_sides(w, ['ibv_ud_pingpong', '-g', '0', '-n', '100', '-s', '1024'], ['-d', 'sv_lo'], ['-d', name])
+        for side in (client, server):
+            need(re.search(r'\d+ iters in', side.expect(5)), f'no result\n{side.text()}')
+
+
+@rows_for('%s -a -n 100 %s shm', [(c, o) for c in ('ib_read_bw', 'ib_read_lat', *UC, *UD)
+                                  for o in ('', '-b', '-q 16', '-e', '-I 64', '-t 16', '-l 4 -t 16')
+                                  if not ('_lat' in c and re.search('-b|-q|-t', o))
+                                  and not (re.search('read|write', c) and re.search('-I' if 'read' in c else '-e', o))], 'full')
+def _(w, command, options):
+    perftest(w, [*command.split(), *options.split(), '-a', '-d', 'sv_lo', '-n', '100'], 'shm',
+             sizes=12 if 'UD' in command else 23, seconds=300)
 
 
 # --- many, deep, stopped, killed --------------------------------------------
