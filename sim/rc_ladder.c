@@ -31,8 +31,8 @@ static uint8_t ring[SPACE + 64];
 
 static void bench_open(struct bench *b, uint32_t access, uint8_t slots)
 {
-	struct rc_config config = { .qpn = 7, .dest_qpn = 8, .mtu = MTU, .rq_psn = FIRST_PSN, .access = access, .min_rnr_timer = 5, .max_dest_rd_atomic = slots,
-				    .pkey = 0xffff };
+	struct rc_config config = { .qpn = 7, .dest_qpn = 8, .mtu = MTU, .rq_psn = FIRST_PSN, .access = access, .min_rnr_timer = 5,
+				    .max_dest_rd_atomic = slots, .pkey = 0xffff };
 	struct sim_region *r;
 
 	sim_host_init(&b->host, 2, 64);

@@ -13,18 +13,18 @@
  * outside of the buffers changes; all of it within bounded time. In an error run one operation of direction a>b is spoiled,
  * and both ends must end with the statuses of the error map.
  */
-#include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "sim/storm.h"
 #include "sim/world.h"
 
-enum { OPS_MAX = 64, UNTOUCHED = 0xee };
-enum { KEY_SOURCE = 0x1100, KEY_RECV = 0x2200, KEY_WRITE = 0x3300, KEY_READ_ONLY = 0x4400, KEY_LAND = 0x5500, KEY_ATOMIC = 0x6600, KEY_INV = 0x7700,
-       KEY_NONE = 0x9900 };
+enum { OPS_MAX = 64 };
+enum { KEY_SOURCE = 0x1100, KEY_RECV = 0x2200, KEY_WRITE = 0x3300, KEY_READ_ONLY = 0x4400, KEY_LAND = 0x5500,
+       KEY_ATOMIC = 0x6600, KEY_INV = 0x7700, KEY_NONE = 0x9900 };
 
 enum storm_error {
 	STORM_NO_ERROR,
@@ -47,7 +47,8 @@ enum storm_error {
 };
 static const char *const error_names[STORM_ERRORS] = {
 	"none", "bad rkey", "out of range", "read-only region", "QP forbids WRITE", "SEND too long", "receive with bad lkey",
-	"local bad lkey", "unknown operation", "bad LOCAL_INV", "never ready", "bad SEND_WITH_INV", "peer gone", "peer silent", "closed here", "closed there",
+	"local bad lkey", "unknown operation", "bad LOCAL_INV", "never ready", "bad SEND_WITH_INV", "peer gone", "peer silent",
+	"closed here", "closed there",
 };
 
 enum storm_mode { STORM_PLAIN, STORM_HARSH, STORM_GARBAGE };
@@ -99,7 +100,6 @@ struct storm {
 	bool bad;
 };
 
-static bool trace_on;
 static uint64_t total_packets, total_bytes, total_ops, total_retransmitted, total_probes, total_timeouts, total_rnr;
 static uint64_t error_runs[STORM_ERRORS];
 
@@ -121,11 +121,6 @@ static void fail(struct storm *s, const char *format, ...)
 }
 
 #define CHECK(storm, condition, ...) do { if (!(condition)) fail(storm, __VA_ARGS__); } while (0)
-
-static void print_line(struct sim_world *world, const char *line)
-{
-	puts(line);
-}
 
 static uint64_t below(struct storm *s, uint64_t n)
 {
@@ -648,15 +643,6 @@ static bool spoil(struct storm *s)
 	return true;
 }
 
-static void fill(struct storm *s, uint8_t *bytes, uint64_t len)
-{
-	for (uint64_t i = 0; i + 8 <= len; i += 8) {
-		uint64_t v = base_random_next(&s->world.random);
-
-		memcpy(bytes + i, &v, 8);
-	}
-}
-
 static void plan_data(struct side *me)
 {
 	struct storm *s = me->storm;
@@ -667,15 +653,15 @@ static void plan_data(struct side *me)
 	recv = sim_host_region(&me->ep->host, 0x7000000000, me->recv_next - 0x7000000000 + 64, TRANSPORT_LOCAL_WRITE, KEY_RECV);
 	write = sim_host_region(&me->ep->host, 0xffff000000000000, me->write_next - 0xffff000000000000 + 64,
 				TRANSPORT_LOCAL_WRITE | TRANSPORT_REMOTE_WRITE, KEY_WRITE);
-	fill(s, sim_host_region(&me->ep->host, 0x500000, 400000, TRANSPORT_REMOTE_READ, KEY_READ_ONLY)->bytes, 400000);
+	storm_fill(&s->world.random, sim_host_region(&me->ep->host, 0x500000, 400000, TRANSPORT_REMOTE_READ, KEY_READ_ONLY)->bytes, 400000);
 	land = sim_host_region(&me->ep->host, 0x9000000, me->land_next - 0x9000000 + 64, TRANSPORT_LOCAL_WRITE, KEY_LAND);
-	memset(land->bytes, UNTOUCHED, land->length);
+	memset(land->bytes, STORM_UNTOUCHED, land->length);
 	sim_host_region(&me->ep->host, 0x600000, 8, TRANSPORT_LOCAL_WRITE | TRANSPORT_REMOTE_ATOMIC, KEY_ATOMIC);
 	inv = sim_host_region(&me->ep->host, 0, 8, 0, KEY_INV);
 	inv->invalidatable = inv->immortal = true;
-	fill(s, source->bytes, source->length);
-	memset(recv->bytes, UNTOUCHED, recv->length);
-	memset(write->bytes, UNTOUCHED, write->length);
+	storm_fill(&s->world.random, source->bytes, source->length);
+	memset(recv->bytes, STORM_UNTOUCHED, recv->length);
+	memset(write->bytes, STORM_UNTOUCHED, write->length);
 	(void)to;
 	for (uint32_t i = 0; i < me->num_ops; i++) {
 		struct op *op = &me->ops[i];
@@ -683,7 +669,7 @@ static void plan_data(struct side *me)
 
 		if (at == NULL)
 			abort();
-		fill(s, at, op->length + 8);
+		storm_fill(&s->world.random, at, op->length + 8);
 		for (uint32_t k = 0; k < op->num_sge && !is_rd(op); k++) {
 			memcpy(at, sim_host_bytes(&me->ep->host, KEY_SOURCE, op->sge[k].addr, op->sge[k].length), op->sge[k].length);
 			at += op->sge[k].length;
@@ -708,8 +694,7 @@ static bool plan(struct storm *s)
 		s->ep[i].app = app;
 		s->ep[i].on_send = on_send;
 		s->ep[i].on_recv = on_recv;
-		s->side[i] = (struct side){ .storm = s, .ep = &s->ep[i], .peer = &s->ep[1 - i], .source_next = 0x100000,
-.land_next = 0x9000000,
+		s->side[i] = (struct side){ .storm = s, .ep = &s->ep[i], .peer = &s->ep[1 - i], .source_next = 0x100000, .land_next = 0x9000000,
 			.recv_next = 0x7000000000, .write_next = 0xffff000000000000 };
 	}
 	plan_config(s);
@@ -798,14 +783,6 @@ static void check_status(struct storm *s)
 	CHECK(s, b->recvs_done == b->recvs_posted, "receives of b: %u of %u", b->recvs_done, b->recvs_posted);
 }
 
-static bool all_untouched(const uint8_t *bytes, uint64_t len)
-{
-	for (uint64_t i = 0; i < len; i++)
-		if (bytes[i] != UNTOUCHED)
-			return false;
-	return true;
-}
-
 /* What must not have been written: everything outside of the buffers, and what comes after the spoiled operation. */
 static void check_memory(struct storm *s, struct side *from)
 {
@@ -829,11 +806,11 @@ static void check_memory(struct storm *s, struct side *from)
 				uint8_t *bytes = sim_host_bytes(&to->ep->host, KEY_RECV, r->sge[k].addr, part);
 
 				if (bytes)
-					memset(bytes, UNTOUCHED, part);
+					memset(bytes, STORM_UNTOUCHED, part);
 				left -= part;
 			}
 		} else if (op->length && !spared && op->op <= TRANSPORT_OP_RDMA_WRITE_WITH_IMM) {
-			memset(write->bytes + (op->remote_addr - write->base), UNTOUCHED, op->length);
+			memset(write->bytes + (op->remote_addr - write->base), STORM_UNTOUCHED, op->length);
 		}
 	}
 	for (uint32_t i = 0; i < from->num_ops; i++) {
@@ -843,10 +820,10 @@ static void check_memory(struct storm *s, struct side *from)
 			uint8_t *bytes = sim_host_bytes(&from->ep->host, KEY_LAND, op->sge[k].addr, op->sge[k].length);
 
 			if (bytes)
-				memset(bytes, UNTOUCHED, op->sge[k].length);
+				memset(bytes, STORM_UNTOUCHED, op->sge[k].length);
 		}
 	}
-	CHECK(s, all_untouched(land->bytes, land->length), "%s: bytes outside of the READs changed", from->ep->name);
+	CHECK(s, storm_all_untouched(land->bytes, land->length), "%s: bytes outside of the READs changed", from->ep->name);
 	if (!s->error && s->mode == STORM_PLAIN) {
 		uint32_t invalidations = 0;
 		uint64_t word;
@@ -861,8 +838,8 @@ static void check_memory(struct storm *s, struct side *from)
 		CHECK(s, word == from->num_atomics, "%s: %u atomics made it %llu", from->ep->name, from->num_atomics,
 		      (unsigned long long)word);
 	}
-	CHECK(s, all_untouched(recv->bytes, recv->length), "%s: bytes outside of the receives changed", to->ep->name);
-	CHECK(s, all_untouched(write->bytes, write->length), "%s: bytes outside of the WRITEs changed", to->ep->name);
+	CHECK(s, storm_all_untouched(recv->bytes, recv->length), "%s: bytes outside of the receives changed", to->ep->name);
+	CHECK(s, storm_all_untouched(write->bytes, write->length), "%s: bytes outside of the WRITEs changed", to->ep->name);
 }
 
 static void check_end(struct storm *s)
@@ -917,8 +894,7 @@ static bool run(uint64_t seed)
 	s->seed = seed;
 	sim_world_init(&s->world, seed);
 	limit = s->world.now + 600 * BASE_SEC;
-	if (trace_on)
-		s->world.trace = print_line;
+	s->world.trace = storm_trace();
 	if (plan(s)) {
 		error_runs[s->error]++;
 		sim_connect(&s->ep[0], &s->ep[1]);
@@ -953,31 +929,8 @@ static bool run(uint64_t seed)
 	return ok;
 }
 
-int main(int argc, char **argv)
+static void report(uint64_t runs, uint64_t seed)
 {
-	static const struct option options[] = {
-		{ "runs", required_argument, NULL, 'r' },
-		{ "seed", required_argument, NULL, 's' },
-		{ "trace", no_argument, NULL, 't' },
-		{ NULL, 0, NULL, 0 },
-	};
-	uint64_t runs = 2000, seed = 1, failures = 0;
-	int c;
-
-	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		if (c == 'r')
-			runs = strtoull(optarg, NULL, 0);
-		else if (c == 's')
-			seed = strtoull(optarg, NULL, 0);
-		else if (c == 't')
-			trace_on = true;
-		else {
-			fprintf(stderr, "usage: rc_storm [--runs N] [--seed S] [--trace]\n");
-			return 2;
-		}
-	}
-	for (uint64_t i = 0; i < runs && failures < 5; i++)
-		failures += !run(seed + i);
 	printf("%llu runs from seed %llu: %llu operations, %llu packets (%llu again), %.1f MB, %llu probes, %llu timeouts, %llu RNR\n",
 	       (unsigned long long)runs, (unsigned long long)seed, (unsigned long long)total_ops, (unsigned long long)total_packets,
 	       (unsigned long long)total_retransmitted, (double)total_bytes / 1e6, (unsigned long long)total_probes,
@@ -985,5 +938,9 @@ int main(int argc, char **argv)
 	printf("errors:");
 	for (int i = 1; i < STORM_ERRORS; i++)
 		printf(" %s %llu%s", error_names[i], (unsigned long long)error_runs[i], i < STORM_ERRORS - 1 ? "," : "\n");
-	return failures ? 1 : 0;
+}
+
+int main(int argc, char **argv)
+{
+	return storm_main(argc, argv, run, report);
 }

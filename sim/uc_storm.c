@@ -15,16 +15,16 @@
  *   memory     a WRITE that was not delivered has left whole packets from its front on, or nothing; bytes outside of buffers are
  *              untouched
  */
-#include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "sim/storm.h"
 #include "sim/world.h"
 
-enum { OPS_MAX = 64, RECVS_MAX = 2 * OPS_MAX + 4, UNTOUCHED = 0xee, MANY = 1 << 20 };
+enum { OPS_MAX = 64, RECVS_MAX = 2 * OPS_MAX + 4, MANY = 1 << 20 };
 enum { KEY_SOURCE = 0x1100, KEY_RECV = 0x2200, KEY_WRITE = 0x3300, KEY_INV = 0x7700, KEY_NONE = 0x9900 };
 #define RECV_BASE 0x7000000000ull
 #define WRITE_BASE 0xffff000000000000ull
@@ -87,7 +87,6 @@ struct storm {
 	struct side side[2];
 };
 
-static bool trace_on;
 static uint64_t total_ops, total_packets, total_delivered, total_waited, total_no_recv, total_gaps, total_old;
 static uint64_t error_runs[STORM_ERRORS];
 
@@ -109,11 +108,6 @@ static void fail(struct storm *s, const char *format, ...)
 }
 
 #define CHECK(storm, condition, ...) do { if (!(condition)) fail(storm, __VA_ARGS__); } while (0)
-
-static void print_line(struct sim_world *world, const char *line)
-{
-	puts(line);
-}
 
 static uint64_t below(struct storm *s, uint64_t n)
 {
@@ -200,21 +194,22 @@ static void on_send(struct sim_endpoint *ep, const struct transport_completion *
 	}
 }
 
+/* Could the receive r have completed like c because of this operation? */
 static bool matches(const struct storm *s, struct side *me, const struct transport_completion *c, const struct recv *r, const struct op *op)
 {
+	bool write = c->opcode == TRANSPORT_WC_RECV_RDMA_WITH_IMM, imm = c->wc_flags & TRANSPORT_WC_WITH_IMM;
 	uint32_t front = s->ud ? UD_GRH_BYTES : 0;
+	const uint8_t *bytes;
 
-	if (op->silent || op->cut || c->byte_len != op->length + front || has_imm(op) != (c->wc_flags & TRANSPORT_WC_WITH_IMM) / TRANSPORT_WC_WITH_IMM)
-		return false;
-	if (has_imm(op) && c->imm_or_inv != op->imm)
+	if (op->silent || op->cut || c->byte_len != op->length + front || has_imm(op) != imm || (imm && c->imm_or_inv != op->imm))
 		return false;
 	if (c->solicited != ((op->flags & TRANSPORT_WQE_SOLICITED) != 0))
 		return false;
-	if (c->opcode == TRANSPORT_WC_RECV_RDMA_WITH_IMM)
-		return op->op == TRANSPORT_OP_RDMA_WRITE_WITH_IMM && (op->length == 0 || memcmp(sim_host_bytes(&me->ep->host, KEY_WRITE, op->remote_addr, op->length),
-								  op->data, op->length) == 0);
-	return is_send(op) && (op->length == 0 || memcmp(sim_host_bytes(&me->ep->host, KEY_RECV, r->sge.addr + front, op->length), op->data,
-							 op->length) == 0);
+	if (write ? op->op != TRANSPORT_OP_RDMA_WRITE_WITH_IMM : !is_send(op))
+		return false;
+	bytes = write ? sim_host_bytes(&me->ep->host, KEY_WRITE, op->remote_addr, op->length) :
+			sim_host_bytes(&me->ep->host, KEY_RECV, r->sge.addr + front, op->length);
+	return op->length == 0 || memcmp(bytes, op->data, op->length) == 0;
 }
 
 static void on_recv(struct sim_endpoint *ep, const struct transport_completion *c)
@@ -524,15 +519,6 @@ static bool spoil(struct storm *s)
 	return true;
 }
 
-static void fill(struct storm *s, uint8_t *bytes, uint64_t len)
-{
-	for (uint64_t i = 0; i < len; i += 8) {
-		uint64_t v = base_random_next(&s->world.random);
-
-		memcpy(bytes + i, &v, len - i < 8 ? len - i : 8);
-	}
-}
-
 static void plan_data(struct side *me)
 {
 	struct storm *s = me->storm;
@@ -548,16 +534,16 @@ static void plan_data(struct side *me)
 	recv = sim_host_region(&me->ep->host, RECV_BASE, me->recv_next - RECV_BASE + 64, TRANSPORT_LOCAL_WRITE, KEY_RECV);
 	write = sim_host_region(&me->ep->host, WRITE_BASE, me->write_next - WRITE_BASE + 64, TRANSPORT_LOCAL_WRITE | TRANSPORT_REMOTE_WRITE,
 				KEY_WRITE);
-	fill(s, source->bytes, source->length);
-	memset(recv->bytes, UNTOUCHED, recv->length);
-	memset(write->bytes, UNTOUCHED, write->length);
+	storm_fill(&s->world.random, source->bytes, source->length);
+	memset(recv->bytes, STORM_UNTOUCHED, recv->length);
+	memset(write->bytes, STORM_UNTOUCHED, write->length);
 	for (uint32_t i = 0; i < me->num_ops; i++) {
 		struct op *op = &me->ops[i];
 		uint8_t *at = op->data = malloc(op->length + 8);
 
 		if (at == NULL)
 			abort();
-		fill(s, at, op->length + 8);
+		storm_fill(&s->world.random, at, op->length + 8);
 		for (uint32_t k = 0; k < op->num_sge; k++) {
 			const uint8_t *bytes = sim_host_bytes(&me->ep->host, KEY_SOURCE, op->sge[k].addr, op->sge[k].length);
 
@@ -645,15 +631,7 @@ static void check_write(struct storm *s, struct side *from, struct side *to, uin
 	}
 	CHECK(s, at >= op->length || !whole, "%s: WRITE %u is not whole", from->ep->name, i);
 	CHECK(s, !op->silent || at == 0, "%s: WRITE %u was placed", from->ep->name, i);
-	memset(bytes, UNTOUCHED, at);
-}
-
-static bool all_untouched(const uint8_t *bytes, uint64_t len)
-{
-	for (uint64_t i = 0; i < len; i++)
-		if (bytes[i] != UNTOUCHED)
-			return false;
-	return true;
+	memset(bytes, STORM_UNTOUCHED, at);
 }
 
 static void check_side(struct storm *s, struct side *me)
@@ -662,7 +640,7 @@ static void check_side(struct storm *s, struct side *me)
 	uint32_t spoiled = me == &s->side[0] && s->error && s->error <= STORM_BAD_INVALIDATE;
 	uint32_t no_recv[2] = { me->ep->verdicts[s->ud ? (int)UD_DROPPED_NO_RECV : (int)UC_DROPPED_NO_RECV],
 				me->peer->verdicts[s->ud ? (int)UD_DROPPED_NO_RECV : (int)UC_DROPPED_NO_RECV] };
-	struct sim_region *recv = &me->ep->host.regions[1], *write = &me->ep->host.regions[2];
+	struct sim_region *recv = &me->ep->host.regions[1];
 	bool complete = s->lossless && !no_recv[0] && !no_recv[1] && (s->error < STORM_RECV_BAD_LKEY) && !s->garbage;
 
 	CHECK(s, me->posted == me->num_ops && me->done == me->num_ops, "%s: %u of %u sends completed", me->ep->name, me->done, me->num_ops);
@@ -695,11 +673,9 @@ static void check_side(struct storm *s, struct side *me)
 	for (uint32_t i = 0; i < me->num_recvs && i < me->ep->host.recvs_taken; i++) {
 		uint8_t *bytes = sim_host_bytes(&me->ep->host, KEY_RECV, me->recvs[i].sge.addr, me->recvs[i].sge.length);
 
-		memset(bytes, UNTOUCHED, me->recvs[i].sge.length);
+		memset(bytes, STORM_UNTOUCHED, me->recvs[i].sge.length);
 	}
-	CHECK(s, all_untouched(recv->bytes, recv->length), "%s: bytes outside of the receives changed", me->ep->name);
-	/* The peer's check_side() has cleared its part of our region before, or clears it after: see check_end(). */
-	(void)write;
+	CHECK(s, storm_all_untouched(recv->bytes, recv->length), "%s: bytes outside of the receives changed", me->ep->name);
 }
 
 static void check_end(struct storm *s)
@@ -707,7 +683,7 @@ static void check_end(struct storm *s)
 	for (int i = 0; i < 2; i++)
 		check_side(s, &s->side[i]);
 	for (int i = 0; i < 2 && !s->garbage; i++)
-		CHECK(s, all_untouched(s->ep[i].host.regions[2].bytes, s->ep[i].host.regions[2].length),
+		CHECK(s, storm_all_untouched(s->ep[i].host.regions[2].bytes, s->ep[i].host.regions[2].length),
 		      "%s: bytes outside of the WRITEs changed", s->ep[i].name);
 }
 
@@ -730,8 +706,7 @@ static bool run(uint64_t seed)
 	s->seed = seed;
 	sim_world_init(&s->world, seed);
 	limit = s->world.now + 60 * BASE_SEC;
-	if (trace_on)
-		s->world.trace = print_line;
+	s->world.trace = storm_trace();
 	if (plan(s)) {
 		error_runs[s->error]++;
 		sim_connect(&s->ep[0], &s->ep[1]);
@@ -760,31 +735,8 @@ static bool run(uint64_t seed)
 	return ok;
 }
 
-int main(int argc, char **argv)
+static void report(uint64_t runs, uint64_t seed)
 {
-	static const struct option options[] = {
-		{ "runs", required_argument, NULL, 'r' },
-		{ "seed", required_argument, NULL, 's' },
-		{ "trace", no_argument, NULL, 't' },
-		{ NULL, 0, NULL, 0 },
-	};
-	uint64_t runs = 2000, seed = 1, failures = 0;
-	int c;
-
-	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		if (c == 'r')
-			runs = strtoull(optarg, NULL, 0);
-		else if (c == 's')
-			seed = strtoull(optarg, NULL, 0);
-		else if (c == 't')
-			trace_on = true;
-		else {
-			fprintf(stderr, "usage: uc_storm [--runs N] [--seed S] [--trace]\n");
-			return 2;
-		}
-	}
-	for (uint64_t i = 0; i < runs && failures < 5; i++)
-		failures += !run(seed + i);
 	printf("%llu runs from seed %llu: %llu operations, %llu packets, %llu receives; waited %llu, no receive %llu, gaps %llu, old %llu\n",
 	       (unsigned long long)runs, (unsigned long long)seed, (unsigned long long)total_ops, (unsigned long long)total_packets,
 	       (unsigned long long)total_delivered, (unsigned long long)total_waited, (unsigned long long)total_no_recv,
@@ -792,5 +744,9 @@ int main(int argc, char **argv)
 	printf("errors:");
 	for (int i = 1; i < STORM_ERRORS; i++)
 		printf(" %s %llu%s", error_names[i], (unsigned long long)error_runs[i], i < STORM_ERRORS - 1 ? "," : "\n");
-	return failures ? 1 : 0;
+}
+
+int main(int argc, char **argv)
+{
+	return storm_main(argc, argv, run, report);
 }

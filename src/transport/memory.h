@@ -45,8 +45,8 @@ struct transport_memory_ops {
 	int (*remote_atomic)(void *host, uint32_t qpn, uint32_t rkey, uint64_t va, enum transport_atomic op, uint64_t operand,
 			     uint64_t compare, uint64_t *before);
 	/*
-	 * Optional: NULL says that this host can invalidate nothing. rkey must afterwards be refused to every peer; any error says
-	 * that it cannot be invalidated here, and changes nothing. remote: asked for by the peer of QP qpn (SEND with
+	 * Optional: NULL says that this host can invalidate nothing. rkey must afterwards be refused to every peer; any error
+	 * says that it cannot be invalidated here, and changes nothing. remote: asked for by the peer of QP qpn (SEND with
 	 * invalidate); local: by a LOCAL_INV work request.
 	 */
 	int (*remote_invalidate)(void *host, uint32_t qpn, uint32_t rkey);

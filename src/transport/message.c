@@ -10,11 +10,13 @@ static uint8_t opcode_of(uint8_t transport, uint8_t wr_op, uint32_t index, uint3
 {
 	enum { FIRST, MIDDLE, LAST, ONLY, PLACES };
 	static const uint8_t operations[TRANSPORT_OP_COUNT][PLACES] = {
-		[TRANSPORT_OP_RDMA_WRITE] = { WIRE_RDMA_WRITE_FIRST, WIRE_RDMA_WRITE_MIDDLE, WIRE_RDMA_WRITE_LAST, WIRE_RDMA_WRITE_ONLY },
-		[TRANSPORT_OP_RDMA_WRITE_WITH_IMM] = { WIRE_RDMA_WRITE_FIRST, WIRE_RDMA_WRITE_MIDDLE, WIRE_RDMA_WRITE_LAST_WITH_IMM,
-						       WIRE_RDMA_WRITE_ONLY_WITH_IMM },
+		[TRANSPORT_OP_RDMA_WRITE] = { WIRE_RDMA_WRITE_FIRST, WIRE_RDMA_WRITE_MIDDLE, WIRE_RDMA_WRITE_LAST,
+					      WIRE_RDMA_WRITE_ONLY },
+		[TRANSPORT_OP_RDMA_WRITE_WITH_IMM] = { WIRE_RDMA_WRITE_FIRST, WIRE_RDMA_WRITE_MIDDLE,
+						       WIRE_RDMA_WRITE_LAST_WITH_IMM, WIRE_RDMA_WRITE_ONLY_WITH_IMM },
 		[TRANSPORT_OP_SEND] = { WIRE_SEND_FIRST, WIRE_SEND_MIDDLE, WIRE_SEND_LAST, WIRE_SEND_ONLY },
-		[TRANSPORT_OP_SEND_WITH_IMM] = { WIRE_SEND_FIRST, WIRE_SEND_MIDDLE, WIRE_SEND_LAST_WITH_IMM, WIRE_SEND_ONLY_WITH_IMM },
+		[TRANSPORT_OP_SEND_WITH_IMM] = { WIRE_SEND_FIRST, WIRE_SEND_MIDDLE, WIRE_SEND_LAST_WITH_IMM,
+						 WIRE_SEND_ONLY_WITH_IMM },
 		[TRANSPORT_OP_SEND_WITH_INV] = { WIRE_SEND_FIRST, WIRE_SEND_MIDDLE, WIRE_SEND_LAST_WITH_INVALIDATE,
 						 WIRE_SEND_ONLY_WITH_INVALIDATE },
 	};
@@ -51,8 +53,8 @@ uint32_t message_obstacle(const struct message_path *path, const struct transpor
 	return *err ? TRANSPORT_LOC_PROT_ERR : TRANSPORT_SUCCESS;
 }
 
-uint32_t message_fit(const struct message_path *path, const struct transport_wqe *wqe, uint32_t index, uint32_t total, uint32_t limit,
-		     const struct transport_room *room)
+uint32_t message_fit(const struct message_path *path, const struct transport_wqe *wqe, uint32_t index, uint32_t total,
+		     uint32_t limit, const struct transport_room *room)
 {
 	size_t first = message_is_write(wqe) ? WIRE_RETH_BYTES : path->transport == WIRE_TRANSPORT_UD ? WIRE_DETH_BYTES : 0;
 	size_t last = message_has_imm(wqe) ? WIRE_IMMDT_BYTES : wqe->op == TRANSPORT_OP_SEND_WITH_INV ? WIRE_IETH_BYTES : 0;
@@ -62,7 +64,9 @@ uint32_t message_fit(const struct message_path *path, const struct transport_wqe
 
 int message_invalidate(const struct transport_memory *memory, const struct transport_wqe *wqe)
 {
-	return memory->ops->local_invalidate ? memory->ops->local_invalidate(memory->host, wqe->imm_or_inv) : BASE_ERR_UNSUPPORTED;
+	if (memory->ops->local_invalidate == NULL)
+		return BASE_ERR_UNSUPPORTED;
+	return memory->ops->local_invalidate(memory->host, wqe->imm_or_inv);
 }
 
 void message_head(const struct message_path *path, uint32_t psn, struct transport_run *out)
@@ -91,8 +95,8 @@ static int fetch(void *of, uint64_t offset, uint8_t *dst, uint32_t len)
 	return g->memory->ops->gather(g->memory->host, g->wqe->sge, g->wqe->num_sge, offset, dst, len);
 }
 
-int message_write(const struct message_path *path, struct transport_wqe *wqe, uint32_t index, uint32_t total, uint32_t n, uint32_t psn,
-		  bool ack_req, const struct transport_room *room, struct transport_run *out, size_t *used)
+int message_write(const struct message_path *path, struct transport_wqe *wqe, uint32_t index, uint32_t total, uint32_t n,
+		  uint32_t psn, bool ack_req, const struct transport_room *room, struct transport_run *out, size_t *used)
 {
 	struct gathering from = { path->memory, wqe };
 	bool last = index + n == total;

@@ -36,19 +36,19 @@ static inline bool message_is_write(const struct transport_wqe *wqe)
 }
 
 /*
- * What keeps a SEND or WRITE from being started: TRANSPORT_SUCCESS when nothing does, else the status that it ends with, and *err the
- * code of memory.h if there is one.
+ * What keeps a SEND or WRITE from being started: TRANSPORT_SUCCESS when nothing does, else the status that it ends with, and
+ * *err the code of memory.h if there is one.
  */
 uint32_t message_obstacle(const struct message_path *path, const struct transport_wqe *wqe, int *err);
 /* How many packets from `index` of `total` on, at most `limit`, form one run that fits the room. 0: not even one. */
-uint32_t message_fit(const struct message_path *path, const struct transport_wqe *wqe, uint32_t index, uint32_t total, uint32_t limit,
-		     const struct transport_room *room);
+uint32_t message_fit(const struct message_path *path, const struct transport_wqe *wqe, uint32_t index, uint32_t total,
+		     uint32_t limit, const struct transport_room *room);
 /* Executes a LOCAL_INV. 0, or why it cannot be: BASE_ERR_UNSUPPORTED when the host has no such operation. */
 int message_invalidate(const struct transport_memory *memory, const struct transport_wqe *wqe);
 /* The headers that all packets of a path have in common; the others keep what they held. */
 void message_head(const struct message_path *path, uint32_t psn, struct transport_run *out);
 /* Packets [index, index + n) into the room, which message_fit() found large enough. 0 or the error of the gather. */
-int message_write(const struct message_path *path, struct transport_wqe *wqe, uint32_t index, uint32_t total, uint32_t n, uint32_t psn,
-		  bool ack_req, const struct transport_room *room, struct transport_run *out, size_t *used);
+int message_write(const struct message_path *path, struct transport_wqe *wqe, uint32_t index, uint32_t total, uint32_t n,
+		  uint32_t psn, bool ack_req, const struct transport_room *room, struct transport_run *out, size_t *used);
 
 #endif

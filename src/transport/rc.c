@@ -159,7 +159,8 @@ enum rc_verdict rc_receive(struct rc_qp *qp, uint64_t now, const struct transpor
 {
 	const struct wire_opcode *op = wire_opcode_find(run->head.bth.opcode);
 
-	if (op == NULL || op != run->head.op || op->transport != WIRE_TRANSPORT_RC || !transport_run_is_coherent(run, qp->config.mtu))
+	if (op == NULL || op != run->head.op || op->transport != WIRE_TRANSPORT_RC ||
+	    !transport_run_is_coherent(run, qp->config.mtu))
 		return RC_DROPPED_OPCODE;
 	if (op->role & WIRE_ROLE_REQUEST) {
 		if (qp->state != RC_RTR && qp->state != RC_RTS && qp->state != RC_SQD)

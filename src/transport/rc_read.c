@@ -151,8 +151,8 @@ int rc_read_next(struct rc_qp *qp, const struct transport_room *room, struct tra
 	stop = e->stop ? e->stop : e->length;
 	offset = (uint64_t)e->next * mtu;
 	left = stop > offset ? stop - offset : 0;
-	n = transport_run_fit(e->next - e->start, e->end - e->start, left, mtu, UINT16_MAX, WIRE_AETH_BYTES + (e->is_read ? 0 : 8),
-			      WIRE_AETH_BYTES, room);
+	n = transport_run_fit(e->next - e->start, e->end - e->start, left, mtu, UINT16_MAX,
+			      WIRE_AETH_BYTES + (e->is_read ? 0 : WIRE_ATOMICACKETH_BYTES), WIRE_AETH_BYTES, room);
 	if (n == 0)
 		return 0;
 	bytes = left < (uint64_t)n * mtu ? (uint32_t)left : n * mtu;

@@ -89,8 +89,8 @@ bool rc_requester_is_rd(const struct transport_wqe *wqe)
 
 static struct message_path path_of(const struct rc_qp *qp)
 {
-	return (struct message_path){ .memory = &qp->memory, .mtu = qp->config.mtu, .dest_qpn = qp->config.dest_qpn, .pkey = qp->config.pkey,
-				      .transport = WIRE_TRANSPORT_RC };
+	return (struct message_path){ .memory = &qp->memory, .mtu = qp->config.mtu, .dest_qpn = qp->config.dest_qpn,
+				      .pkey = qp->config.pkey, .transport = WIRE_TRANSPORT_RC };
 }
 
 static void stop_at(struct rc_qp *qp, uint32_t index, uint32_t status, uint32_t vendor_err)
@@ -227,8 +227,8 @@ static void account(struct rc_qp *qp, uint64_t now, const struct transport_run *
 }
 
 /*
- * A new WQE that waits for earlier ones: READs and atomics by roce-wire 12, "READ+atomic limit", "Fence"; LOCAL_INV for all, since any of
- * them may have to be sent again from the memory that it takes away.
+ * A new WQE that waits for earlier ones: READs and atomics by roce-wire 12, "READ+atomic limit", "Fence"; LOCAL_INV for all,
+ * since any of them may have to be sent again from the memory that it takes away.
  */
 static bool must_wait(const struct rc_qp *qp, const struct transport_wqe *wqe)
 {
@@ -244,7 +244,8 @@ static bool has_packet(const struct rc_qp *qp)
 {
 	if (qp->sq->next != qp->req.started)
 		return true;
-	return qp->state == RC_RTS && qp->sq->next != transport_sq_posted(qp->sq) && !must_wait(qp, transport_sq_wqe(qp->sq, qp->sq->next));
+	return qp->state == RC_RTS && qp->sq->next != transport_sq_posted(qp->sq) &&
+	       !must_wait(qp, transport_sq_wqe(qp->sq, qp->sq->next));
 }
 
 static bool may_emit(const struct rc_qp *qp, uint64_t now)

@@ -241,8 +241,8 @@ enum rc_verdict rc_responder_receive(struct rc_qp *qp, const struct transport_ru
 }
 
 /* An ACK or NAK. False when it does not fit into the room. */
-static bool write_ack(struct rc_qp *qp, uint32_t psn, uint8_t syndrome, const struct transport_room *room, struct transport_run *out,
-		      size_t *used)
+static bool write_ack(struct rc_qp *qp, uint32_t psn, uint8_t syndrome, const struct transport_room *room,
+		      struct transport_run *out, size_t *used)
 {
 	if (!transport_run_fit(0, 1, 0, qp->config.mtu, 1, WIRE_AETH_BYTES, 0, room))
 		return false;

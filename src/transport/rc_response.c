@@ -171,6 +171,23 @@ static bool is_sending(const struct rc_qp *qp)
 	return qp->state == RC_RTS || qp->state == RC_SQD;
 }
 
+/*
+ * Something speaks of `upto`, and thus for all before it. True when nothing stands between: no answer on the way was lost, and the
+ * QP still sends. *progress: whether anything was news.
+ */
+static bool advance(struct rc_qp *qp, uint64_t now, uint32_t upto, bool *progress)
+{
+	uint32_t reached = answered_upto(qp, upto);
+
+	*progress = acknowledge(qp, now, reached);
+	settle(qp);
+	if (!is_sending(qp))
+		return false;
+	if (reached != upto)
+		on_lost_answer(qp, now, *progress);
+	return reached == upto;
+}
+
 /* An answer to the READ or atomic that owns una, at una. */
 static enum rc_verdict on_data(struct rc_qp *qp, uint64_t now, const struct transport_run *run)
 {
@@ -209,7 +226,7 @@ static enum rc_verdict on_data(struct rc_qp *qp, uint64_t now, const struct tran
 static enum rc_verdict receive_data(struct rc_qp *qp, uint64_t now, const struct transport_run *run)
 {
 	struct rc_requester *q = &qp->req;
-	uint32_t psn = run->head.bth.psn & RC_PSN_MASK, upto;
+	uint32_t psn = run->head.bth.psn & RC_PSN_MASK;
 	uint32_t ahead = rc_psn_distance(q->una, psn), behind = rc_psn_distance(psn, q->una);
 	uint32_t out = rc_psn_distance(q->una, q->high);
 	struct transport_run rest;
@@ -222,15 +239,8 @@ static enum rc_verdict receive_data(struct rc_qp *qp, uint64_t now, const struct
 	}
 	if (ahead >= out || run->packets > out - ahead)
 		return RC_DROPPED_PSN;
-	upto = answered_upto(qp, psn);
-	progress = acknowledge(qp, now, upto);
-	settle(qp);
-	if (!is_sending(qp))
-		return RC_TOOK;
-	if (upto != psn) {
-		on_lost_answer(qp, now, progress);
-		return RC_OUT_OF_ORDER;
-	}
+	if (!advance(qp, now, psn, &progress))
+		return is_sending(qp) ? RC_OUT_OF_ORDER : RC_TOOK;
 	return on_data(qp, now, run);
 }
 
@@ -240,7 +250,7 @@ enum rc_verdict rc_requester_receive(struct rc_qp *qp, uint64_t now, const struc
 	uint8_t syndrome = run->head.aeth.syndrome;
 	uint32_t psn = run->head.bth.psn & RC_PSN_MASK;
 	uint32_t answered = rc_psn_distance(q->una, psn);
-	uint32_t out = rc_psn_distance(q->una, q->high), upto;
+	uint32_t out = rc_psn_distance(q->una, q->high);
 	bool progress;
 
 	if (!(run->head.op->role & WIRE_ROLE_ACK))
@@ -249,35 +259,19 @@ enum rc_verdict rc_requester_receive(struct rc_qp *qp, uint64_t now, const struc
 		return RC_DROPPED_PSN;
 	switch (wire_syndrome_classify(syndrome)) {
 	case WIRE_SYNDROME_ACK:
-		upto = answered_upto(qp, wire_psn_add(psn, 1));
-		progress = acknowledge(qp, now, upto);
-		settle(qp);
-		if (upto != wire_psn_add(psn, 1) && is_sending(qp))
-			on_lost_answer(qp, now, progress);
+		advance(qp, now, wire_psn_add(psn, 1), &progress);
 		return RC_TOOK;
 	case WIRE_SYNDROME_RNR_NAK:
 		qp->stats.rnr_naks_received++;
-		upto = answered_upto(qp, psn);
-		progress = acknowledge(qp, now, upto);
-		settle(qp);
-		if (!is_sending(qp))
-			return RC_TOOK;
-		/* It is not the one whose answer was lost that meets no receive. */
-		if (upto != psn)
-			on_lost_answer(qp, now, progress);
-		else
+		/* It is not one whose answer was lost that meets no receive. */
+		if (advance(qp, now, psn, &progress))
 			on_rnr(qp, now, syndrome);
 		return RC_TOOK;
 	case WIRE_SYNDROME_NAK:
 		qp->stats.naks_received++;
-		upto = answered_upto(qp, psn);
-		progress = acknowledge(qp, now, upto);
-		settle(qp);
-		if (!is_sending(qp))
+		if (!advance(qp, now, psn, &progress))
 			return RC_TOOK;
-		if (upto != psn)
-			on_lost_answer(qp, now, progress);
-		else if (syndrome == WIRE_NAK_PSN_SEQUENCE)
+		if (syndrome == WIRE_NAK_PSN_SEQUENCE)
 			on_gap(qp, now, progress);
 		else
 			rc_requester_fail(qp, nak_status(syndrome), syndrome);

@@ -157,7 +157,8 @@ enum uc_verdict uc_receive(struct uc_qp *qp, uint64_t now, const struct transpor
 {
 	const struct wire_opcode *op = wire_opcode_find(run->head.bth.opcode);
 
-	if (op == NULL || op != run->head.op || op->transport != WIRE_TRANSPORT_UC || !transport_run_is_coherent(run, qp->config.mtu))
+	if (op == NULL || op != run->head.op || op->transport != WIRE_TRANSPORT_UC ||
+	    !transport_run_is_coherent(run, qp->config.mtu))
 		return UC_DROPPED_OPCODE;
 	if (qp->state < UC_RTR || qp->state > UC_SQE)
 		return UC_DROPPED_STATE;

@@ -96,8 +96,8 @@ uint32_t ud_sq_psn(const struct ud_qp *qp); /* next to send */
 const struct ud_stats *ud_stats_get(const struct ud_qp *qp);
 
 /*
- * A packet for this QP. `grh` are UD_GRH_BYTES for the front of the receive, borrowed like the payload (roce-wire 17 says what they
- * hold per GID type). UD_NO_RECV and give_up: as in uc_receive().
+ * A packet for this QP. `grh` are UD_GRH_BYTES for the front of the receive, borrowed like the payload (roce-wire 17 says
+ * what they hold per GID type). UD_NO_RECV and give_up: as in uc_receive().
  */
 enum ud_verdict ud_receive(struct ud_qp *qp, uint64_t now, const struct transport_run *run, const uint8_t *grh, bool give_up);
 
@@ -106,7 +106,7 @@ enum ud_verdict ud_receive(struct ud_qp *qp, uint64_t now, const struct transpor
  * (too long, in error) are finished here, so this is asked before each ud_next().
  */
 int ud_next_ah(struct ud_qp *qp, uint32_t *ah);
-/* The packet whose `ah` ud_next_ah() told, with no other ud_ call in between. 1, or 0: the room is too small or the gather failed. */
+/* The packet whose `ah` ud_next_ah() told, no other ud_ call in between. 1, or 0: room too small, or the gather failed. */
 int ud_next(struct ud_qp *qp, uint64_t now, const struct transport_room *room, struct transport_run *out, size_t *used);
 /* Would ud_next_ah() or ud_next() have something to do? A hint without false negatives. */
 bool ud_wants_room(const struct ud_qp *qp, uint64_t now);
