@@ -172,8 +172,8 @@ static bool is_sending(const struct rc_qp *qp)
 }
 
 /*
- * Something speaks of `upto`, and thus for all before it. True when nothing stands between: no answer on the way was lost, and the
- * QP still sends. *progress: whether anything was news.
+ * Something speaks of `upto`, and thus for all before it. True when nothing stands between: no answer on the way was lost, and
+ * the QP still sends. *progress: whether anything was news.
  */
 static bool advance(struct rc_qp *qp, uint64_t now, uint32_t upto, bool *progress)
 {

@@ -38,7 +38,7 @@ struct transport_room {
 	bool framed;
 };
 
-/* Do head, last_opcode, packets and payload_len of a run from a link describe packets of one message? A single packet always does. */
+/* Do head, last_opcode, packets and payload_len of a run describe packets of one message? One alone always does. */
 bool transport_run_is_coherent(const struct transport_run *run, uint32_t mtu);
 /* Packets [skip, skip + count) of a coherent run, as a run; its payload is that of the original. */
 struct transport_run transport_run_slice(const struct transport_run *run, uint32_t skip, uint32_t count);
@@ -56,9 +56,8 @@ struct transport_source {
 	void *of;
 };
 /*
- * Writes a run that fits into the room. Of *run, everything is set but head.op, head.payload and the pad, which are filled
- * in here; payload_len bytes come from `offset` of the source (NULL when there are none). 0 and *used, or the error of the
- * fetch.
+ * Writes a run that fits into the room. Of *run, everything is set but head.op, head.payload and the pad, which are filled in
+ * here; payload_len bytes come from `offset` of the source (NULL when there are none). 0 and *used, or the error of the fetch.
  */
 int transport_run_write(struct transport_run *run, const struct transport_source *source, uint64_t offset,
 			const struct transport_room *room, size_t *used);
