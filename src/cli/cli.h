@@ -20,7 +20,7 @@ struct cli_command {
 
 enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2 };
 
-extern const struct cli_command cli_run, cli_devices, cli_stat, cli_bench;
+extern const struct cli_command cli_run, cli_devices, cli_stat, cli_doctor, cli_bench;
 
 /* The commands in the order of the help text; NULL ends the list. */
 const struct cli_command *const *cli_commands(void);

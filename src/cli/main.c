@@ -7,7 +7,7 @@
 
 #include "cli/print.h"
 
-static const struct cli_command *const commands[] = {&cli_run, &cli_devices, &cli_stat, &cli_bench, NULL};
+static const struct cli_command *const commands[] = {&cli_run, &cli_devices, &cli_stat, &cli_doctor, &cli_bench, NULL};
 
 const struct cli_command *const *cli_commands(void)
 {
@@ -41,7 +41,8 @@ static void help(void)
 	       "    softverbs run -- ibv_devinfo -v                any RDMA program runs as it is\n"
 	       "    softverbs run -- ib_write_bw &                 a server, and then its client:\n"
 	       "    softverbs run -- ib_write_bw localhost\n"
-	       "    softverbs stat                                 what the adapters of running programs count\n\n"
+	       "    softverbs stat                                 what the adapters of running programs count\n"
+	       "    softverbs doctor                               what here is slow or forbidden, and the remedy\n\n"
 	       "Without this command: LD_LIBRARY_PATH=<the directory of our libraries> PROGRAM does the same as softverbs run.\n"
 	       "SOFTVERBS_DEBUG=1 in the environment makes every refusal explain itself. More in softverbs(7).\n",
 	       print_bold(), print_plain());
