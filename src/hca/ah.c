@@ -42,6 +42,7 @@ int hca_ah_create(struct hca_pd *pd, const struct hca_ah_attr *attr, struct hca_
 		free(ah);
 		return err;
 	}
+	ah->path.unacked = true;
 	ah->pd = pd;
 	hca_pd_get(pd);
 	*out = ah;

@@ -34,7 +34,8 @@ static struct hca_mr *reg(struct fake_world *w, void *addr, size_t len, uint32_t
 
 static int to_rts(struct hca_qp *qp, enum hca_qp_type type, uint32_t dest_qpn)
 {
-	const uint32_t init = HCA_QP_STATE | HCA_QP_PKEY_INDEX | HCA_QP_PORT | (type == HCA_QPT_UD ? HCA_QP_QKEY : HCA_QP_ACCESS_FLAGS);
+	const uint32_t init = HCA_QP_STATE | HCA_QP_PKEY_INDEX | HCA_QP_PORT |
+			      (type == HCA_QPT_UD ? HCA_QP_QKEY : HCA_QP_ACCESS_FLAGS);
 	const uint32_t rtr = type == HCA_QPT_UD ? HCA_QP_STATE :
 						  HCA_QP_STATE | HCA_QP_AV | HCA_QP_PATH_MTU | HCA_QP_DEST_QPN | HCA_QP_RQ_PSN;
 	struct hca_qp_attr attr = fake_attr(dest_qpn);

@@ -174,6 +174,7 @@ static int modify_locked(struct hca_qp *qp, const struct hca_qp_attr *attr, uint
 			return err;
 		path.qpn = qp->flow.qpn;
 		path.dest_qpn = merged.dest_qpn;
+		path.unacked = qp->type == HCA_QPT_UC;
 	}
 
 	engine->ops->lock(engine->context);

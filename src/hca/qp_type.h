@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What differs between the types of queue pairs, as tables: one file per type (qp_rc.c, qp_uc.c, qp_ud.c) ties a transport to
- * the adapter. Read by hca/qp*.c alone. All calls need the progress lock but init; none fails.
+ * What differs between the types of queue pairs, as tables: one file per type (qp_rc.c, qp_uc.c, qp_ud.c) ties a transport
+ * to the adapter. Read by hca/qp*.c and device.c alone. All calls need the progress lock but init; none fails.
  */
 #ifndef HCA_QP_TYPE_H
 #define HCA_QP_TYPE_H
@@ -79,8 +79,8 @@ bool hca_qp_is_from_peer(struct hca_qp *qp, const struct link_rx *rx);
 void hca_qp_received(struct hca_qp *qp, const struct link_rx *rx, enum hca_port_counter verdict);
 void hca_qp_sent(struct hca_qp *qp, const struct transport_run *run);
 /*
- * A run met an empty receive queue, and its type cannot tell the sender: until when it may wait, 0: no longer. The receive queue must be
- * looked at once more before waiting: who posts after that look knows that the QP waits.
+ * A run met an empty receive queue, and its type cannot tell the sender: until when it may wait, 0: no longer. The receive queue
+ * must be looked at once more before waiting: who posts after that look knows that the QP waits.
  */
 uint64_t hca_qp_dry(struct hca_qp *qp, uint64_t now, bool may_wait);
 

@@ -183,6 +183,7 @@ const struct hca_qp_type_ops hca_qp_uc_ops = {
 		.deadline = flow_deadline,
 		.tick = flow_tick,
 		.peer_gone = flow_peer_gone,
+		.lossy = true,
 	},
 	.init = init,
 	.configure = configure,

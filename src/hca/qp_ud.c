@@ -193,6 +193,7 @@ const struct hca_qp_type_ops hca_qp_ud_ops = {
 		.deadline = flow_deadline,
 		.tick = flow_tick,
 		.peer_gone = flow_peer_gone,
+		.lossy = true,
 		.next_path = flow_next_path,
 	},
 	.init = init,

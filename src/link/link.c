@@ -115,6 +115,11 @@ void link_commit(struct link *link, const struct link_path *path, const struct t
 	link_count_drop(link->counters, LINK_DROP_NOWHERE, run->packets);
 }
 
+void link_give_up(struct link *link, enum link_drop why, const struct transport_run *run)
+{
+	link_count_drop(link->counters, why, run->packets);
+}
+
 void link_flush(struct link *link)
 {
 	link_shm_flush(&link->shm);

@@ -36,6 +36,7 @@ struct link_path {
 	uint32_t flow_label;
 	uint8_t traffic_class, hop_limit;
 	bool gso;               /* udp: the route may carry UDP_SEGMENT bursts */
+	bool unacked;           /* nobody acknowledges: on a wire the sender paces its bursts (udp_pace.h) */
 };
 
 /*
@@ -130,6 +131,8 @@ uint64_t link_shm_peer_progress(const struct link *link, uint8_t slot);
 int link_reserve(struct link *link, const struct link_path *path, struct transport_room *room);
 /* `used` bytes of the room were filled for `run`. Adds ICRCs, counts, publishes (shm) or queues (udp). */
 void link_commit(struct link *link, const struct link_path *path, const struct transport_run *run, size_t used);
+/* A run that was pulled into the room of a LINK_NOWHERE path is given up, and counted, for this reason. */
+void link_give_up(struct link *link, enum link_drop why, const struct transport_run *run);
 /* Sends what was queued and rings the doorbells of peers. */
 void link_flush(struct link *link);
 /* Ask to be told when there is room on this path again (bounded by the peer's reading, or EPOLLOUT). */

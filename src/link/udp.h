@@ -17,6 +17,9 @@
  * Receiving. recvmmsg() with UDP_GRO; merged buffers are cut, each piece is decoded and its ICRC checked. The
  * identification is expected to count up from 0 within a buffer; another one is solved for (wire/icrc.h). Pieces
  * beyond the budget wait for the next call.
+ *
+ * What nobody acknowledges goes in bursts with pauses, per destination slot: see udp_pace.h. A path in its pause has no room,
+ * and a timer makes the descriptor of link_room_fd() readable.
  */
 #ifndef LINK_UDP_H
 #define LINK_UDP_H
@@ -28,6 +31,7 @@
 
 #include "ipc/pair.h"
 #include "link/link.h"
+#include "link/udp_pace.h"
 #include "wire/icrc.h"
 
 #define LINK_UDP_BURST_BYTES 60000u   /* of one message: below the 65507 of a datagram, whatever the headers */
@@ -45,6 +49,7 @@ struct link_udp_sender {
 	int family;
 	uint16_t port;
 	bool blocked; /* its send buffer was full at the last try: it is in the room epoll */
+	struct link_udp_pace pace; /* of what nobody acknowledges */
 	/* The headers under the ICRC for the last pair of GIDs. */
 	struct wire_gid sgid, dgid;
 	struct wire_icrc_flow flow;
@@ -89,6 +94,9 @@ struct link_udp {
 	struct link_udp_message *messages;
 	unsigned message_count;
 	unsigned blocked_count;  /* senders with `blocked` */
+	int pace_timer;          /* in the room epoll: the next pause ends; -1: none to be had */
+	uint64_t pace_until;     /* the earliest end of a pause that somebody waits for; BASE_NEVER: nobody does */
+	uint64_t reserved_at;    /* when room was last given to a path without acknowledgements */
 
 	uint8_t *buffers;        /* LINK_UDP_DATAGRAMS of LINK_UDP_DATAGRAM_BYTES */
 	struct link_udp_datagram datagrams[LINK_UDP_DATAGRAMS];

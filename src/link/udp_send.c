@@ -7,8 +7,10 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "link/count.h"
 #include "link/hook.h"
@@ -19,10 +21,58 @@ static inline uint8_t path_slot(const struct link_path *path)
 	return (uint8_t)(path->dest_qpn >> 16);
 }
 
+/* --- pauses: udp_pace.h -------------------------------------------------------------------------------------------------- */
+
+static bool may_burst(struct link_udp *udp, struct link_udp_pace *pace)
+{
+	uint64_t now = base_clock_now(), until = link_udp_pace_open(pace, now);
+
+	udp->reserved_at = now;
+	if (until == 0)
+		return true;
+	if (until < udp->pace_until) {
+		struct itimerspec at = {
+			.it_value = {.tv_sec = (time_t)(until / BASE_SEC), .tv_nsec = (long)(until % BASE_SEC)},
+		};
+
+		udp->pace_until = until;
+		if (udp->pace_timer >= 0)
+			timerfd_settime(udp->pace_timer, TFD_TIMER_ABSTIME, &at, NULL);
+	}
+	return false;
+}
+
+/* What was just queued counts against the burst. A full one goes out at once, so that its pause begins. */
+static void charge(struct link_udp *udp, struct link_udp_pace *pace, const struct transport_run *run, size_t used)
+{
+	uint64_t now = base_clock_now();
+
+	if (!link_udp_pace_charge(pace, (uint32_t)used, run->packets, now - udp->reserved_at))
+		return;
+	link_udp_flush(udp);
+	link_udp_pace_close(pace, base_clock_now() - now);
+}
+
+/* Silences the timer once the pause is over. Who waits for it asks anew, and sets it for the next one if he has to. */
+static void end_pause(struct link_udp *udp)
+{
+	static const struct itimerspec never;
+
+	if (udp->pace_until == BASE_NEVER || base_clock_now() < udp->pace_until)
+		return;
+	udp->pace_until = BASE_NEVER;
+	if (udp->pace_timer >= 0)
+		timerfd_settime(udp->pace_timer, 0, &never, NULL);
+}
+
+/* --- room ---------------------------------------------------------------------------------------------------------------- */
+
 int link_udp_reserve(struct link_udp *udp, const struct link_path *path, struct transport_room *room)
 {
 	if (udp->socket < 0 || link_udp_sender_get(udp, path_slot(path)) == NULL)
 		return BASE_ERR_GONE;
+	if (path->unacked && !may_burst(udp, &udp->senders[path_slot(path)]->pace))
+		return BASE_ERR_AGAIN;
 	if (udp->queued_bytes >= LINK_UDP_FLUSH_BYTES || udp->message_count + LINK_UDP_BURST_PACKETS > LINK_UDP_MESSAGES)
 		link_udp_flush(udp);
 	/* A doubled burst (fault plan) must find room, too. */
@@ -31,7 +81,8 @@ int link_udp_reserve(struct link_udp *udp, const struct link_path *path, struct 
 		return BASE_ERR_AGAIN;
 	*room = (struct transport_room){
 		.buf = udp->arena + udp->used,
-		.bytes = LINK_UDP_BURST_BYTES,
+		.bytes = path->unacked ? link_udp_pace_room(&udp->senders[path_slot(path)]->pace, LINK_UDP_BURST_BYTES)
+				       : LINK_UDP_BURST_BYTES,
 		.packets = LINK_UDP_BURST_PACKETS,
 		.framed = true,
 	};
@@ -125,6 +176,8 @@ void link_udp_commit(struct link_udp *udp, const struct link_path *path, const s
 			queue_packet(udp, sender, path, first + at, bytes);
 		}
 		udp->used += (uint32_t)used;
+		if (path->unacked)
+			charge(udp, &sender->pace, run, used);
 		return;
 	}
 	/* Copies may overtake what is not judged yet: judge a copy at the far end of the reserved room. */
@@ -134,6 +187,8 @@ void link_udp_commit(struct link_udp *udp, const struct link_path *path, const s
 		bytes = used - at < size ? (uint32_t)used - at : size;
 		queue_judged(udp, sender, path, first + at, bytes);
 	}
+	if (path->unacked)
+		charge(udp, &sender->pace, run, used);
 }
 
 /* --- sending ------------------------------------------------------------------------------------------------------------- */
@@ -308,7 +363,7 @@ void link_udp_flush(struct link_udp *udp)
 		udp->messages[kept - 1].open = false; /* its segments have their numbers, and may be on their way */
 }
 
-/* --- room ---------------------------------------------------------------------------------------------------------------- */
+/* --- waiting for room ---------------------------------------------------------------------------------------------------- */
 
 void link_udp_want_room(struct link_udp *udp)
 {
@@ -317,6 +372,7 @@ void link_udp_want_room(struct link_udp *udp)
 
 bool link_udp_room_take(struct link_udp *udp)
 {
+	end_pause(udp);
 	if (!udp->wants && udp->blocked_count == 0)
 		return false;
 	link_udp_flush(udp);

@@ -8,8 +8,10 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/random.h"
@@ -45,6 +47,8 @@ int link_udp_init(struct link_udp *udp, const struct link_config *config)
 		.slot = config->slot,
 		.gso = config->gso,
 		.room_epoll = -1,
+		.pace_timer = -1,
+		.pace_until = BASE_NEVER,
 	};
 	if (udp->socket < 0)
 		return 0;
@@ -56,6 +60,12 @@ int link_udp_init(struct link_udp *udp, const struct link_config *config)
 		link_udp_fini(udp);
 		return BASE_ERR_NOMEM;
 	}
+	struct epoll_event event = {.events = EPOLLIN};
+
+	/* Without one a program that sleeps is late by as much as the progress thread is. */
+	udp->pace_timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+	if (udp->pace_timer >= 0)
+		epoll_ctl(udp->room_epoll, EPOLL_CTL_ADD, udp->pace_timer, &event);
 	udp->kernel_drops = drops_so_far(udp->socket);
 	return 0;
 }
@@ -71,7 +81,9 @@ void link_udp_fini(struct link_udp *udp)
 	}
 	if (udp->room_epoll >= 0)
 		close(udp->room_epoll);
-	udp->room_epoll = -1;
+	if (udp->pace_timer >= 0)
+		close(udp->pace_timer);
+	udp->room_epoll = udp->pace_timer = -1;
 	if (udp->arena != NULL)
 		munmap(udp->arena, LINK_UDP_ARENA_BYTES);
 	if (udp->buffers != NULL)

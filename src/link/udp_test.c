@@ -517,6 +517,49 @@ static void full_send_buffer_comes_back(void **state)
 	host_free(&host);
 }
 
+/* What nobody acknowledges pauses after a burst, and the room descriptor tells when the pause is over; others do not wait. */
+static void unacked_bursts_pause(void **state)
+{
+	struct link_path acked = path_make(false, true, SLOT_A, SLOT_B), unacked = acked;
+	struct host host;
+	struct seen seen = {0};
+	uint32_t psn = 0, offset = 0;
+	uint64_t slots[4];
+	unsigned pauses = 0, sent = 0;
+	bool udp;
+
+	unacked.unacked = true;
+	host_make(&host, true, (struct link_hooks){0});
+	while (sent < 50) {
+		struct pollfd room = {.fd = link_room_fd(host.end[0].link), .events = POLLIN};
+		int err = send_run(&host.end[0], &unacked, &psn, &offset, 7, 7 * 1024);
+
+		if (err == 0) {
+			sent++;
+			continue;
+		}
+		assert_int_equal(err, BASE_ERR_AGAIN);
+		pauses++;
+		assert_int_equal(host.end[0].link->udp.message_count, 0); /* the burst is on its way */
+		while (link_receive(host.end[1].link, true, false, 64, see, &seen) > 0)
+			;
+		link_want_room(host.end[0].link, &unacked);
+		assert_int_equal(poll(&room, 1, 5000), 1);
+		assert_true(link_room_take(host.end[0].link, slots, &udp) && udp);
+		assert_int_equal(poll(&room, 1, 0), 0); /* silent until somebody waits again */
+	}
+	/* Machines that stand still between two runs need fewer pauses, but 350 KiB are never two bursts. */
+	assert_in_range(pauses, 1, 10);
+	for (int i = 0; i < 50; i++)
+		assert_int_equal(send_run(&host.end[0], &acked, &psn, &offset, 1, 100), 0);
+	link_flush(host.end[0].link);
+	while (link_receive(host.end[1].link, true, false, 64, see, &seen) > 0)
+		;
+	assert_int_equal(seen.count, 50 * 7 + 50);
+	assert_true(seen.disorder == 0 && seen.corrupt == 0 && host.end[1].counters.drops[LINK_DROP_RECEIVE_FULL] == 0);
+	host_free(&host);
+}
+
 static int qdisc_remove(void **state)
 {
 	return system("tc qdisc del dev lo root 2>/dev/null") == -1;
@@ -616,6 +659,7 @@ int main(void)
 		cmocka_unit_test(foreign_source_is_counted),
 		cmocka_unit_test_teardown(full_send_buffer_comes_back, qdisc_remove),
 		cmocka_unit_test(hooks_see_single_packets),
+		cmocka_unit_test(unacked_bursts_pause),
 	};
 
 	if (unshare(CLONE_NEWNET) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0) {

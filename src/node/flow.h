@@ -38,6 +38,8 @@ struct node_flow_ops {
 	 * the next op; NULL: there is nothing to send. Without it that is flow->path. Asked before each next().
 	 */
 	const struct link_path *(*next_path)(struct node_flow *flow, uint64_t now);
+	/* Its packets may be dropped (UC, UD): a process of this host that stands still for 1 s gets no more of them. */
+	bool lossy;
 };
 
 /* Embedded in each QP. The adapter fills ops; path is set through node_flow_path();

@@ -19,7 +19,7 @@ struct node *node_create(const struct node_config *config)
 	node->config = *config;
 	node->link = config->link;
 	node->control_fd = config->control_fd;
-	node->kept_until = BASE_NEVER;
+	node->kept_until = node->stall_check = BASE_NEVER;
 	base_random_bytes(&start, sizeof(start));
 	node->next_index = start;
 	node->table = calloc(NODE_QPN_INDEXES, sizeof(struct node_flow *));

@@ -34,6 +34,7 @@ enum {
 #define NODE_TRUST_PROVEN (5 * BASE_MSEC)  /* pollers that did the work for so long were trusted rightly */
 #define NODE_YIELD_SHORT (20 * BASE_USEC)  /* a yield that took less found nobody else to run */
 #define NODE_LINGER_MAX (50 * BASE_MSEC)
+#define NODE_STALL (BASE_SEC)              /* a peer without progress for so long gets no more datagrams */
 #define NODE_PAIR_RETRY (100 * BASE_MSEC)  /* a slot without a process is asked for again after this */
 
 /* A singly linked queue of flows; which link it runs through is up to progress.c. */
@@ -69,7 +70,11 @@ struct node {
 	struct {
 		bool asked;
 		uint64_t refused; /* when; 0: it was not */
+		/* While a lossy flow waits for room: what the peer's progress count was last, and since when. */
+		uint64_t progress, progress_at; /* progress_at 0: nobody waits */
+		bool stalled; /* stood still at `progress` */
 	} pairs[NODE_SLOTS];
+	uint64_t stall_check;     /* when a peer that is waited for may have stood still for too long; BASE_NEVER: none is */
 	bool receive_more;        /* the last round ended with its budget: the link may hold more */
 	struct node_queue ready, touched, waiting;
 	struct node_timers timers;

@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "ipc/pair.h"
+#include "link/test_pair.h"
 #include "node/lock.h"
 #include "node/node.h"
 
@@ -124,9 +125,11 @@ static const struct link_path *flow_next_path(struct node_flow *flow, uint64_t n
 }
 
 static const struct node_flow_ops ops = { flow_receive, flow_next, flow_wants_room, flow_publish, flow_deadline, flow_tick,
-					  flow_peer_gone, NULL };
+					  flow_peer_gone, NULL, false };
 static const struct node_flow_ops many_paths_ops = { flow_receive, flow_next, flow_wants_room, flow_publish, flow_deadline,
-						     flow_tick, flow_peer_gone, flow_next_path };
+						     flow_tick, flow_peer_gone, flow_next_path, false };
+static const struct node_flow_ops lossy_ops = { flow_receive, flow_next, flow_wants_room, flow_publish, flow_deadline, flow_tick,
+						flow_peer_gone, NULL, true };
 
 struct fixture {
 	struct ipc_wake *wake;
@@ -408,6 +411,48 @@ static void next_path_waits_for_pairs(void **state)
 	assert_int_equal(node_flow_add(f->node, &f->a.flow), 0);
 }
 
+/* A peer that stands still for a second gets no more of what may be lost, until it moves again. */
+static void stalled_peer_gets_no_more(void **state)
+{
+	struct fixture *f = *state;
+	const struct link_path path = { .kind = LINK_SHM, .gid_type = WIRE_GID_ROCE_V2, .dest_qpn = 9 << 16 | 5, .hop_limit = 64 };
+	struct ipc_wake *wake = test_wake_make();
+	enum { MORE_THAN_A_RING = 20000 };
+
+	node_lock(f->node);
+	assert_int_equal(link_shm_attach(node_link(f->node), 9, 77, test_header_make(SLOT, 9, 77), true, wake, -1), 0);
+	f->a.flow.ops = &lossy_ops;
+	node_flow_path(f->node, &f->a.flow, &path);
+	node_unlock(f->node);
+	uint64_t start = base_clock_now();
+	post(f, MORE_THAN_A_RING);
+	/* The thread does it alone. */
+	while (base_clock_now() < start + 700 * BASE_MSEC)
+		poll(NULL, 0, 10);
+	node_lock(f->node);
+	uint32_t fit = f->a.sent;
+	assert_in_range(fit, 1000, MORE_THAN_A_RING - 1000);
+	node_unlock(f->node);
+	uint32_t sent = 0;
+	while (sent < MORE_THAN_A_RING && base_clock_now() < start + 20 * BASE_SEC) {
+		poll(NULL, 0, 10);
+		node_lock(f->node);
+		sent = f->a.sent;
+		node_unlock(f->node);
+	}
+	assert_int_equal(sent, MORE_THAN_A_RING);
+	assert_true(base_clock_now() - start >= BASE_SEC);
+	assert_int_equal(atomic_load(&f->counters.drops[LINK_DROP_PEER_STALLED]), MORE_THAN_A_RING - fit);
+	atomic_fetch_add(&wake->progress, 1);
+	post(f, 1);
+	node_poll(f->node);
+	assert_int_equal(f->a.sent, MORE_THAN_A_RING);
+	/* Its death ends the wait: then there is nobody. */
+	node_peer_gone(f->node, 9);
+	assert_int_equal(f->a.sent, MORE_THAN_A_RING + 1);
+	assert_int_equal(atomic_load(&f->counters.drops[LINK_DROP_NOWHERE]), 1);
+}
+
 static struct node_lock shared_lock;
 static uint64_t guarded;
 
@@ -448,6 +493,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(kept_runs_wait_their_time, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(kick_offers_a_kept_run_again, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(next_path_waits_for_pairs, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(stalled_peer_gets_no_more, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

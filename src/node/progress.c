@@ -171,6 +171,25 @@ static unsigned run_timers(struct node *node)
 	return done;
 }
 
+/* A lossy flow waits for this peer to read: from now on it has to move. */
+static void stall_watch(struct node *node, uint8_t slot)
+{
+	if (node->pairs[slot].progress_at != 0)
+		return;
+	node->pairs[slot].progress = link_shm_peer_progress(node->link, slot);
+	node->pairs[slot].progress_at = node->now;
+	if (node->now + NODE_STALL < node->stall_check)
+		node->stall_check = node->now + NODE_STALL;
+}
+
+/* Does the peer still stand where it stalled? */
+static bool is_stalled(struct node *node, uint8_t slot)
+{
+	if (node->pairs[slot].stalled && link_shm_peer_progress(node->link, slot) != node->pairs[slot].progress)
+		node->pairs[slot].stalled = false;
+	return node->pairs[slot].stalled;
+}
+
 static void wait_for(struct node *node, struct node_flow *flow, const struct link_path *path, bool pair)
 {
 	if (!pair)
@@ -180,6 +199,8 @@ static void wait_for(struct node *node, struct node_flow *flow, const struct lin
 	flow->wait_slot = (uint8_t)(path->dest_qpn >> 16);
 	flow->wait_pair = pair;
 	queue_push(&node->waiting, flow, WAITING_LINK);
+	if (!pair && path->kind == LINK_SHM && flow->ops->lossy)
+		stall_watch(node, flow->wait_slot);
 }
 
 static void end_of_waiting(struct node *node)
@@ -201,10 +222,47 @@ static void end_of_waiting(struct node *node)
 			queue_push(&still, flow, WAITING_LINK);
 			continue;
 		}
+		if (flow->wait_kind == LINK_SHM)
+			node->pairs[slot].progress_at = 0;
 		flow->waiting = false;
 		node_ready(node, flow);
 	}
 	node->waiting = still;
+}
+
+/* Looks at the peers that lossy flows wait for. Those that stood still for too long are waited for no more. */
+static void check_stalls(struct node *node)
+{
+	struct node_queue still = { 0 };
+	struct node_flow *flow;
+
+	node->stall_check = BASE_NEVER;
+	while ((flow = queue_pop(&node->waiting, WAITING_LINK)) != NULL) {
+		uint8_t slot = flow->wait_slot;
+		uint64_t progress = link_shm_peer_progress(node->link, slot);
+
+		if (flow->wait_pair || flow->wait_kind != LINK_SHM || !flow->ops->lossy) {
+			queue_push(&still, flow, WAITING_LINK);
+			continue;
+		}
+		if (node->pairs[slot].progress_at != 0 && progress != node->pairs[slot].progress) {
+			node->pairs[slot].progress = progress;
+			node->pairs[slot].progress_at = node->now;
+		}
+		if (node->pairs[slot].stalled || node->now - node->pairs[slot].progress_at >= NODE_STALL) {
+			node->pairs[slot].stalled = true;
+			flow->waiting = false;
+			node_ready(node, flow);
+			continue;
+		}
+		if (node->pairs[slot].progress_at + NODE_STALL < node->stall_check)
+			node->stall_check = node->pairs[slot].progress_at + NODE_STALL;
+		queue_push(&still, flow, WAITING_LINK);
+	}
+	node->waiting = still;
+	for (unsigned slot = 0; slot < NODE_SLOTS; slot++)
+		if (node->pairs[slot].stalled)
+			node->pairs[slot].progress_at = 0;
 }
 
 void node_pair_settled(struct node *node, uint8_t slot)
@@ -212,7 +270,8 @@ void node_pair_settled(struct node *node, uint8_t slot)
 	struct node_queue still = { 0 };
 	struct node_flow *flow;
 
-	node->pairs[slot].asked = false;
+	node->pairs[slot].asked = node->pairs[slot].stalled = false;
+	node->pairs[slot].progress_at = 0;
 	while ((flow = queue_pop(&node->waiting, WAITING_LINK)) != NULL) {
 		if (flow->wait_kind != LINK_SHM || flow->wait_slot != slot) {
 			queue_push(&still, flow, WAITING_LINK);
@@ -251,6 +310,7 @@ static bool pump_flow(struct node *node, struct node_flow *flow, unsigned *sent)
 
 	for (unsigned runs = 0; runs < NODE_FLOW_QUOTA; runs++) {
 		const struct link_path *path = &flow->path;
+		enum link_drop lost = LINK_DROP_NOWHERE;
 		struct transport_room room;
 		struct transport_run run;
 		size_t used;
@@ -261,6 +321,10 @@ static bool pump_flow(struct node *node, struct node_flow *flow, unsigned *sent)
 			path = flow->ops->next_path(flow, node->now);
 			if (path == NULL)
 				return false;
+		}
+		if (flow->ops->lossy && path->kind == LINK_SHM && is_stalled(node, (uint8_t)(path->dest_qpn >> 16))) {
+			path = &nowhere;
+			lost = LINK_DROP_PEER_STALLED;
 		}
 		int err = link_reserve(node->link, path, &room);
 		if (err == BASE_ERR_AGAIN) {
@@ -280,7 +344,10 @@ static bool pump_flow(struct node *node, struct node_flow *flow, unsigned *sent)
 		}
 		if (flow->ops->next(flow, node->now, &room, &run, &used) == 0)
 			return false;
-		link_commit(node->link, path, &run, used);
+		if (lost == LINK_DROP_NOWHERE)
+			link_commit(node->link, path, &run, used);
+		else
+			link_give_up(node->link, lost, &run);
 		(*sent)++;
 	}
 	return flow->ops->wants_room(flow, node->now);
@@ -338,6 +405,8 @@ unsigned node_progress(struct node *node, unsigned looks)
 				node_ready(node, flow);
 	done += run_timers(node);
 	end_of_waiting(node);
+	if (node->now >= node->stall_check)
+		check_stalls(node);
 	if (node->ready.first != NULL) {
 		unsigned sent = pump(node);
 
@@ -351,9 +420,10 @@ unsigned node_progress(struct node *node, unsigned looks)
 
 uint64_t node_next_due(const struct node *node)
 {
-	uint64_t timer = node_timers_next(&node->timers);
+	uint64_t due = node_timers_next(&node->timers);
 
-	return timer < node->kept_until ? timer : node->kept_until;
+	due = node->kept_until < due ? node->kept_until : due;
+	return node->stall_check < due ? node->stall_check : due;
 }
 
 bool node_has_work(const struct node *node)
