@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Many processes on one counter of another: every value between its start and its end is seen by exactly one of them, whether they add,
- * compare and swap, or the owner's own processor joins in. And READs of memory that does not keep still.
+ * Many processes on one counter of another: every value between its start and its end is seen by exactly one of them, whether
+ * they add, compare and swap, or the owner's own processor joins in. And READs of memory that does not keep still.
  */
 #include <stdatomic.h>
 #include <string.h>
@@ -31,8 +31,8 @@ static void see(uint64_t value, uint64_t limit)
 	need_equal(atomic_fetch_add(&seen[value], 1), 0);
 }
 
-static int post_atomic(struct rc *rc, enum ibv_wr_opcode opcode, size_t at, const struct rc_address *counter, uint64_t compare_add,
-		       uint64_t swap)
+static int post_atomic(struct rc *rc, enum ibv_wr_opcode opcode, size_t at, const struct rc_address *counter,
+		       uint64_t compare_add, uint64_t swap)
 {
 	struct ibv_sge sge = { (uintptr_t)rc->buf + at, sizeof(uint64_t), rc->mr->lkey };
 	struct ibv_send_wr wr = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * UD between two processes: who receives a datagram knows from its first 40 bytes whom to answer, for every GID type; messages up to the
- * MTU of the port; Q_Key violations are counted.
+ * UD between two processes: who receives a datagram knows from its first 40 bytes whom to answer, for every GID type; messages
+ * up to the MTU of the port; Q_Key violations are counted.
  */
 #include <arpa/inet.h>
 #include <errno.h>
