@@ -19,7 +19,7 @@
 
 static const char bench_help[] =
 	"Measures what this machine can do (bases), then what Debian's perftest programs see over softverbs (figures), in\n"
-	"rounds, and prints the medians side by side with their ratio and its goal. Takes about three minutes.\n"
+	"rounds, and prints the medians side by side with their ratio and its goal. Takes about five minutes.\n"
 	"\n"
 	"    --runs N        rounds, of which the median is taken (5)\n"
 	"    --device NAME   the device for the figures (sv_lo)\n"
@@ -58,6 +58,8 @@ static const struct bench_row rows[] = {
 	{ key, text, BENCH_MIBS, NULL, 0, { program, size, iterations, mtu, BENCH_MIBS, wire } }
 #define LAT(key, text, program, iterations, wire) \
 	{ key, text, BENCH_USEC, NULL, 0, { program, "8", iterations, NULL, BENCH_USEC, wire } }
+#define RATE(key, text, program, size, iterations, wire, connection) \
+	{ key, text, BENCH_MSGS, NULL, 0, { program, size, iterations, NULL, BENCH_MSGS, wire, connection } }
 #define FIGURES(link, wire, many, few, lat) \
 	BW(link "-write-64k", link " ib_write_bw 64 KiB, MTU 4096", "ib_write_bw", "65536", many, "4096", wire), \
 	BW(link "-write-1m", link " ib_write_bw 1 MiB, MTU 4096", "ib_write_bw", "1048576", few, "4096", wire), \
@@ -66,8 +68,13 @@ static const struct bench_row rows[] = {
 	BW(link "-send-1m", link " ib_send_bw 1 MiB", "ib_send_bw", "1048576", few, "4096", wire), \
 	LAT(link "-send-lat", link " ib_send_lat 8 B", "ib_send_lat", lat, wire), \
 	LAT(link "-write-lat", link " ib_write_lat 8 B", "ib_write_lat", lat, wire), \
-	{ link "-rate", link " ib_write_bw 8 B, message rate", BENCH_MSGS, NULL, 0, \
-	  { "ib_write_bw", "8", "200000", NULL, BENCH_MSGS, wire } }
+	BW(link "-read-64k", link " ib_read_bw 64 KiB", "ib_read_bw", "65536", many, "4096", wire), \
+	BW(link "-read-1m", link " ib_read_bw 1 MiB", "ib_read_bw", "1048576", few, "4096", wire), \
+	LAT(link "-read-lat", link " ib_read_lat 8 B", "ib_read_lat", lat, wire), \
+	LAT(link "-atomic-lat", link " ib_atomic_lat, fetch and add", "ib_atomic_lat", lat, wire), \
+	RATE(link "-rate", link " ib_write_bw 8 B, message rate", "ib_write_bw", "8", "200000", wire, NULL), \
+	RATE(link "-atomic-rate", link " ib_atomic_bw, message rate", "ib_atomic_bw", "8", many "0", wire, NULL), \
+	RATE(link "-ud-rate", link " ib_send_bw UD 64 B, message rate", "ib_send_bw", "64", many "0", wire, "UD")
 	/* clang-format on */
 	FIGURES("shm", false, "20000", "2000", "20000"),
 	FIGURES("wire", true, "10000", "1000", "5000"),
@@ -91,7 +98,13 @@ static const struct comparison {
 	{"shm-send-1m", "memcpy-1m", 0},
 	{"shm-send-lat", "ring", 2.0},
 	{"shm-write-lat", "ring", 0},
+	{"shm-read-64k", "memcpy-64k", 0},
+	{"shm-read-1m", "memcpy-1m", 0},
+	{"shm-read-lat", "ring", 0},
+	{"shm-atomic-lat", "ring", 0},
 	{"shm-rate", NULL, 0},
+	{"shm-atomic-rate", NULL, 0},
+	{"shm-ud-rate", NULL, 0},
 	{"wire-write-64k", "udp-gso-4096", 0},
 	{"wire-write-1m", "udp-gso-4096", 0.7},
 	{"wire-write-1m-mtu1024", "udp-gso-1024", 0},
@@ -99,7 +112,13 @@ static const struct comparison {
 	{"wire-send-1m", "udp-gso-4096", 0},
 	{"wire-send-lat", "udp-busy", 1.5},
 	{"wire-write-lat", "udp-sleep", 1.5},
+	{"wire-read-64k", "udp-gso-4096", 0},
+	{"wire-read-1m", "udp-gso-4096", 0},
+	{"wire-read-lat", "udp-sleep", 0},
+	{"wire-atomic-lat", "udp-sleep", 0},
 	{"wire-rate", NULL, 0},
+	{"wire-atomic-rate", NULL, 0},
+	{"wire-ud-rate", NULL, 0},
 };
 #define COMPARISONS (sizeof(comparisons) / sizeof(comparisons[0]))
 

@@ -55,6 +55,7 @@ struct bench_perftest {
 	const char *mtu; /* NULL: the program's choice */
 	enum bench_unit unit;
 	bool wire;
+	const char *connection; /* NULL: RC */
 };
 /* Quotes what both ends said when they fail. */
 bool bench_perftest_run(const struct bench_perftest *test, const char *device, double *out);

@@ -162,6 +162,10 @@ bool bench_perftest_run(const struct bench_perftest *test, const char *device, d
 		argv[n++] = (char *)"-m";
 		argv[n++] = (char *)test->mtu;
 	}
+	if (test->connection != NULL) {
+		argv[n++] = (char *)"-c";
+		argv[n++] = (char *)test->connection;
+	}
 	argv[n] = NULL;
 	if (side_start(&server, argv, test->wire) && wait_for_listener(&server, port)) {
 		argv[n++] = (char *)"127.0.0.1";

@@ -97,6 +97,7 @@ static bool examine(bool json, const char *program)
 	doctor_check_kernel(&report);
 	doctor_check_memlock(&report);
 	doctor_check_files(&report);
+	doctor_check_flight(&report);
 	doctor_check_ptrace(&report);
 	doctor_check_namespaces(&report);
 	doctor_check_cpus(&report);

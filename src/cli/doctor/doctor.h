@@ -66,6 +66,9 @@ void doctor_judge_drops(struct doctor_report *report, uint64_t drops, const char
 void doctor_check_memlock(struct doctor_report *report);
 void doctor_check_files(struct doctor_report *report);
 void doctor_judge_files(struct doctor_report *report, uint64_t soft, uint64_t hard);
+void doctor_check_flight(struct doctor_report *report);
+/* error: of an attempt to send a descriptor over a UNIX socket; 0 succeeded. */
+void doctor_judge_flight(struct doctor_report *report, int error);
 void doctor_check_ptrace(struct doctor_report *report);
 void doctor_check_namespaces(struct doctor_report *report);
 /* error: of an attempt to make a user and network namespace; 0 succeeded. */

@@ -144,6 +144,8 @@ static void limits_and_ptrace(void **state)
 	expect(h, DOCTOR_NOTE, "256", "ulimit -n 512");
 	doctor_judge_files(&h->report, 64, 64);
 	expect(h, DOCTOR_PROBLEM, "64 at most", "hard limit");
+	doctor_judge_flight(&h->report, ETOOMANYREFS);
+	expect(h, DOCTOR_PROBLEM, "brokers of this user", "ulimit -n");
 	doctor_check_ptrace(&h->report);
 	expect(h, DOCTOR_OK, "no Yama", "");
 	put_text(h, "/proc/sys/kernel/yama/ptrace_scope", "1\n");
@@ -275,10 +277,11 @@ static void this_host(void **state)
 	doctor_check_kernel(&report);
 	doctor_check_memlock(&report);
 	doctor_check_files(&report);
+	doctor_check_flight(&report);
 	doctor_check_ptrace(&report);
 	doctor_check_namespaces(&report);
 	doctor_check_interfaces(&report);
-	assert_true(report.count >= 9 && !report.out_of_memory);
+	assert_true(report.count >= 10 && !report.out_of_memory);
 	for (unsigned i = 0; i < report.count; i++)
 		assert_true(report.findings[i].found[0] != '\0' &&
 			    (report.findings[i].verdict == DOCTOR_OK || report.findings[i].remedy[0] != '\0'));

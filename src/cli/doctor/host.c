@@ -115,6 +115,44 @@ void doctor_check_files(struct doctor_report *report)
 		doctor_judge_files(report, limit.rlim_cur, limit.rlim_max);
 }
 
+/* The kernel counts what a user has in flight over all network namespaces, and holds it against the limit of who sends. */
+void doctor_judge_flight(struct doctor_report *report, int error)
+{
+	if (error == 0) {
+		doctor_add(report, DOCTOR_OK, "descriptors", "can be handed from process to process");
+		return;
+	}
+	doctor_add(report, DOCTOR_PROBLEM, "descriptors", "cannot be handed from process to process (%s)%s", strerror(error),
+		   error == ETOOMANYREFS ? ": too many brokers of this user, each in a network namespace of its own" : "");
+	doctor_remedy(report, error == ETOOMANYREFS ? "end RDMA programs in other namespaces or containers of this user, or raise ulimit -n"
+						    : "allow SCM_RIGHTS over UNIX sockets: a sandbox forbids it");
+}
+
+void doctor_check_flight(struct doctor_report *report)
+{
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control = {0};
+	struct iovec byte = {(char[]){'x'}, 1};
+	struct msghdr m = {.msg_iov = &byte, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, pair) != 0) {
+		doctor_judge_flight(report, errno);
+		return;
+	}
+	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(c), &pair[0], sizeof(int));
+	doctor_judge_flight(report, sendmsg(pair[0], &m, MSG_DONTWAIT) == 1 ? 0 : errno);
+	close(pair[0]);
+	close(pair[1]);
+}
+
 void doctor_check_ptrace(struct doctor_report *report)
 {
 	static const char *const scopes[] = {"any process of the user", "its own children", "those whom root allows", "nobody"};
