@@ -419,15 +419,15 @@ def stop_peer(w, seconds, which, tool='ib_write_bw'):
         side.expect(20)
 
 
-def wait_for_traffic(w, sides):
-    """Until both processes show a port that has moved packets."""
+def wait_for_traffic(w, sides, received_only=False):
+    """Until the processes show a port that has moved packets."""
     pids = {s.pid for s in sides}
 
     def moving():
         seen = set()
         for p in json.loads(w.softverbs('stat', '--json'))['processes']:
             counters = [g['counters'] for g in p.get('groups', []) if g['kind'] == 'port']
-            if any(c.get('sent_packets', 0) > 0 and c.get('received_packets', 0) > 0 for c in counters):
+            if any((received_only or c.get('sent_packets', 0) > 0) and c.get('received_packets', 0) > 0 for c in counters):
                 seen.add(p['pid'])
         return pids <= seen
     until(moving, 8, lambda: f'no traffic seen\n{sides[0].text()}\n{sides[1].text()}')
@@ -442,6 +442,20 @@ def _(w, which, seconds):
 def _(w, which, seconds):
     for tool in BW:
         stop_peer(w, seconds, ('server', 'client').index(which), tool)
+
+
+@rows_for('a stopped receiver does not hold up senders, %s', [('UC',), ('UD',)])
+def _(w, kind):
+    server, client = start_pair(w, ['ib_send_bw', '-F', '-c', kind, '-s', '4096', '-d', 'sv_lo', '-n', '1000000'], 'shm')
+    wait_for_traffic(w, (server,), received_only=True)
+    server.signal(signal.SIGSTOP)
+
+    def dropped():
+        found = [p for p in json.loads(w.softverbs('stat', '--json'))['processes'] if p['pid'] == client.pid]
+        return sum(v for p in found for g in p['groups'] for k, v in g['counters'].items() if k == 'drop_peer_stalled')
+    until(lambda: dropped() > 0, 5, 'nothing is dropped')
+    server.signal(signal.SIGCONT)
+    server.end(), client.end()
 
 
 RETRY_EXCEEDED = re.compile(r'status 12|retry exceeded|retry counter exceeded', re.I)
