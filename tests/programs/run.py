@@ -18,7 +18,9 @@ import time
 import traceback
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import clients  # noqa: E402
 import rows  # noqa: E402
+import rows_tools  # noqa: E402,F401
 from world import TOP, Failed, Skipped, World  # noqa: E402
 
 COLOURS = {'pass': '32', 'fail': '31', 'skip': '33'}
@@ -36,6 +38,7 @@ def run_row(world, name, function):
     except Exception:  # a row that breaks is a row that fails
         result, words = 'fail', traceback.format_exc()
     finally:
+        clients.remember(name, result, [process.argv for process in world.processes])
         world.end_row()
     return {'name': name, 'result': result, 'words': words, 'seconds': round(time.monotonic() - started, 2)}
 

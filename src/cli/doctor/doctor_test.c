@@ -110,7 +110,7 @@ static void drops_name_the_buffer_setting(void **state)
 	struct host *h = *state;
 
 	doctor_judge_drops(&h->report, 17, "ib_send_bw", 42, 212992);
-	expect(h, DOCTOR_PROBLEM, "ib_send_bw (process 42) lost 17 packets", "net.core.rmem_max=16777216");
+	expect(h, DOCTOR_PROBLEM, "ib_send_bw (process 42) lost 17 packets: its receive buffer was full; this host grants 208 of", "net.core.rmem_max=16777216");
 	doctor_judge_drops(&h->report, 17, "ib_send_bw", 42, DOCTOR_BUFFER_BYTES);
 	expect(h, DOCTOR_NOTE, "lost 17 packets", "SOFTVERBS_RCVBUF");
 }

@@ -70,8 +70,10 @@ void doctor_judge_drops(struct doctor_report *report, uint64_t drops, const char
 {
 	if (granted > 0 && granted < DOCTOR_BUFFER_BYTES) {
 		doctor_add(report, DOCTOR_PROBLEM, "lost packets", "%s (process %u) lost %" PRIu64
-			   " packets: its receive buffer of %" PRIu64 " KiB was full", program, pid, drops, granted >> 10);
-		doctor_remedy(report, "as root, of the host if this is a container: sysctl -w net.core.rmem_max=%u; then start it anew",
+			   " packets: its receive buffer was full; this host grants %" PRIu64 " of %u KiB", program, pid, drops,
+			   granted >> 10, DOCTOR_BUFFER_BYTES >> 10);
+		doctor_remedy(report, "as root, of the host if this is a container: sysctl -w net.core.rmem_max=%u; then start it anew, "
+			      "without SOFTVERBS_RCVBUF",
 			      DOCTOR_BUFFER_BYTES);
 		return;
 	}
