@@ -7,8 +7,8 @@ import signal
 import socket
 
 import clients
-from rows import LINKS, ONE_SIDED, OTHERS, UC, UD, gid_index, is_ipv4, pair, perftest, pingpong, pingpong_gid, row, rows_for, start_pair
-from world import Failed, Skipped, need, need_program, perftest_sizes, until
+from rows import LINKS, ONE_SIDED, OTHERS, UC, UD, gid_index, is_ipv4, perftest, pingpong, pingpong_gid, row, rows_for, start_pair
+from world import Skipped, need, need_program, perftest_sizes, until
 
 # --- perftest: lists of posts, depths, events -------------------------------
 
@@ -92,7 +92,8 @@ def qperf_refused(w, test):
     w.wait_listening(server, port)
     client = w.start(['qperf', '-lp', str(port), '-i', 'sv_lo:1', '-t', '1', '127.0.0.1', test], env={'SOFTVERBS_DEBUG': '1'})
     need(client.wait(10) not in (0, None), f'it runs by now? then this row is to say so\n{client.text()}')
-    need(re.search('failed to (modify QP to RTR|create address handle)|address refused: Ethernet ports need a GRH', client.text() + server.text()),
+    need(re.search('failed to (modify QP to RTR|create address handle)|address refused: Ethernet ports need a GRH',
+                   client.text() + server.text()),
          f'it fails elsewhere\n{client.text()}\n{server.text()}')
     need(server.alive(), f'the server died\n{server.text()}')
 
@@ -161,8 +162,8 @@ def _(w):
 @row('softverbs doctor: a burst of UD over a small buffer, and the setting is named')
 def _(w):
     index = gid_index(w, 'sv_lo', is_ipv4)
-    server, client = start_pair(w, ['ib_send_bw', '-F', '-c', 'UD', '-x', str(index), '-d', 'sv_lo', '-s', '4096', '-n', '200000', '-t', '2048',
-                                    '-r', '2048'], 'wire', server_env={'SOFTVERBS_RCVBUF': '8192'})
+    server, client = start_pair(w, ['ib_send_bw', '-F', '-c', 'UD', '-x', str(index), '-d', 'sv_lo', '-s', '4096', '-n', '200000',
+                                    '-t', '2048', '-r', '2048'], 'wire', server_env={'SOFTVERBS_RCVBUF': '8192'})
     until(lambda: doctor(w).get('lost packets', {}).get('verdict', 'OK') != 'OK' or not client.alive(), 8,
           lambda: f'no loss is seen\n{w.softverbs("stat", "*receive_full*")}')
     found = doctor(w)['lost packets']

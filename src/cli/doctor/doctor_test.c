@@ -110,7 +110,7 @@ static void drops_name_the_buffer_setting(void **state)
 	struct host *h = *state;
 
 	doctor_judge_drops(&h->report, 17, "ib_send_bw", 42, 212992);
-	expect(h, DOCTOR_PROBLEM, "ib_send_bw (process 42) lost 17 packets: its receive buffer was full; this host grants 208 of", "net.core.rmem_max=16777216");
+	expect(h, DOCTOR_PROBLEM, "lost 17 packets: its receive buffer was full; this host grants 208 of", "net.core.rmem_max=16777216");
 	doctor_judge_drops(&h->report, 17, "ib_send_bw", 42, DOCTOR_BUFFER_BYTES);
 	expect(h, DOCTOR_NOTE, "lost 17 packets", "SOFTVERBS_RCVBUF");
 }
@@ -207,7 +207,8 @@ static void port_holder_by_name_where_visible(void **state)
 }
 
 /* A loadable program with this dynamic section; strings are at address 0x1000. */
-static void put_program(struct host *h, const char *path, const Elf64_Dyn *dynamic, size_t count, const char *strings, bool interp)
+static void put_program(struct host *h, const char *path, const Elf64_Dyn *dynamic, size_t count, const char *strings,
+			bool interp)
 {
 	struct {
 		Elf64_Ehdr head;

@@ -79,7 +79,8 @@ void doctor_judge_drops(struct doctor_report *report, uint64_t drops, const char
 	}
 	doctor_add(report, DOCTOR_NOTE, "lost packets", "%s (process %u) lost %" PRIu64 " packets: it did not read its full receive "
 		   "buffer in time", program, pid, drops);
-	doctor_remedy(report, "let senders keep less in flight (perftest: -t), or unset SOFTVERBS_RCVBUF if it is small; CPUs may be short");
+	doctor_remedy(report, "let senders keep less in flight (perftest: -t), or unset SOFTVERBS_RCVBUF if it is small; "
+			      "CPUs may be short");
 }
 
 void doctor_check_memlock(struct doctor_report *report)
@@ -126,7 +127,8 @@ void doctor_judge_flight(struct doctor_report *report, int error)
 	}
 	doctor_add(report, DOCTOR_PROBLEM, "descriptors", "cannot be handed from process to process (%s)%s", strerror(error),
 		   error == ETOOMANYREFS ? ": too many brokers of this user, each in a network namespace of its own" : "");
-	doctor_remedy(report, error == ETOOMANYREFS ? "end RDMA programs in other namespaces or containers of this user, or raise ulimit -n"
+	doctor_remedy(report, error == ETOOMANYREFS ? "end RDMA programs in other namespaces or containers of this user, "
+						      "or raise ulimit -n"
 						    : "allow SCM_RIGHTS over UNIX sockets: a sandbox forbids it");
 }
 
