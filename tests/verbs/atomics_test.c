@@ -9,7 +9,7 @@
 
 #include "harness.h"
 
-enum { PROCESSES = 16, OUTSTANDING = 4, SWAPS = 50, READS = 200, READ_BYTES = 32768 };
+enum { PROCESSES = 16, OUTSTANDING = 4, SWAPS = 50, READS = 200, READ_BYTES = 32768, OWN_MOST = 1 << 28 };
 
 static uint32_t adds_each(void)
 {
@@ -109,8 +109,20 @@ static void swapper(struct peer *owner)
 	end(&rc, owner);
 }
 
-/* Starts the peers, gives them the counter, adds `own` times itself, and returns what the counter came to. */
-static uint64_t serve(void (*run)(struct peer *), uint32_t own)
+/* Adds for as long as the peer works, `most` times at most. Returns how often. */
+static uint32_t add_beside(_Atomic uint64_t *counter, const struct peer *peer, uint32_t most)
+{
+	uint32_t n = 0;
+
+	while (n < most && (n % 64 != 0 || !fd_is_readable(peer->fd, 0))) {
+		see(atomic_fetch_add(counter, 1), add_limit);
+		n++;
+	}
+	return n;
+}
+
+/* Starts the peers, gives them the counter, adds itself up to `most` times, and returns what the peers brought the counter to. */
+static uint64_t serve(void (*run)(struct peer *), uint32_t most)
 {
 	struct peer peers[PROCESSES];
 	struct rc rc[PROCESSES];
@@ -129,11 +141,12 @@ static uint64_t serve(void (*run)(struct peer *), uint32_t own)
 		rc_meet(&rc[i], &peers[i]);
 	for (int i = 0; i < PROCESSES; i++)
 		peer_send(&peers[i], &address, sizeof(address));
-	for (uint32_t i = 0; i < own; i++)
-		see(atomic_fetch_add(counter, 1), add_limit);
-	for (int i = 0; i < PROCESSES; i++)
+	uint32_t own = 0;
+	for (int i = 0; i < PROCESSES; i++) {
+		own += add_beside(counter, &peers[i], most - own);
 		peer_await(&peers[i]);
-	uint64_t value = atomic_load(counter);
+	}
+	uint64_t value = atomic_load(counter) - own;
 	for (int i = 0; i < PROCESSES; i++) {
 		peer_tell(&peers[i]);
 		peer_join(&peers[i]);
@@ -152,9 +165,9 @@ static void adding(void)
 
 static void adding_with_processor(void)
 {
-	add_limit = (uint64_t)(PROCESSES + 20) * adds_each();
+	add_limit = (uint64_t)PROCESSES * adds_each() + OWN_MOST;
 	seen_open(add_limit);
-	need_equal(serve(adder, 20 * adds_each()), add_limit);
+	need_equal(serve(adder, OWN_MOST), (uint64_t)PROCESSES * adds_each());
 }
 
 static void swapping(void)
