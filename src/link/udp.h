@@ -43,6 +43,7 @@
 #define LINK_UDP_DATAGRAM_BYTES 65536u
 #define LINK_UDP_DATAGRAMS 8u         /* of one recvmmsg() */
 #define LINK_UDP_CONTROL_BYTES 256u
+#define LINK_UDP_SILENT 16u           /* looks without a datagram before the kernel is asked what it dropped */
 
 struct link_udp_sender {
 	int fd;
@@ -102,6 +103,7 @@ struct link_udp {
 	struct link_udp_datagram datagrams[LINK_UDP_DATAGRAMS];
 	unsigned datagram_count, datagram_next;
 	uint32_t kernel_drops;   /* SO_RXQ_OVFL as last seen */
+	unsigned silent;         /* looks at the socket since it last had something */
 };
 
 /* BASE_ERR_NOMEM. Without a socket it is a link that sends and receives nothing, and needs no memory. */
@@ -129,6 +131,9 @@ static inline bool link_udp_is_ready(const struct link_udp *udp)
  */
 unsigned link_udp_cut(struct link_udp *udp, struct link_udp_datagram *d, const uint8_t *buf, unsigned budget, link_sink *sink,
 		      void *context);
+
+/* udp_socket.c: how many datagrams the kernel dropped at this socket, modulo 2^32; 0 where it does not tell. */
+uint32_t link_udp_drops(int fd);
 
 /* udp_socket.c: the sender's socket for a slot, made at first use. NULL: none to be had, which is logged once. */
 struct link_udp_sender *link_udp_sender_get(struct link_udp *udp, uint8_t slot);

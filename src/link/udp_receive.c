@@ -33,6 +33,22 @@ static int control_int(const struct cmsghdr *cmsg)
 	return value;
 }
 
+/* Counts up, modulo 2^32; a datagram tells how it stood when it was queued. */
+static void note_drops(struct link_udp *udp, uint32_t drops)
+{
+	if ((int32_t)(drops - udp->kernel_drops) <= 0)
+		return;
+	link_count_drop(udp->counters, LINK_DROP_RECEIVE_FULL, drops - udp->kernel_drops);
+	udp->kernel_drops = drops;
+}
+
+/* What is lost at the end of a burst, no later datagram tells. Asked once per silence, not per look. */
+static void note_silence(struct link_udp *udp)
+{
+	if (udp->silent <= LINK_UDP_SILENT && udp->silent++ == LINK_UDP_SILENT)
+		note_drops(udp, link_udp_drops(udp->socket));
+}
+
 static void read_control(struct link_udp *udp, struct link_udp_datagram *d, struct msghdr *msg)
 {
 	struct in6_pktinfo six;
@@ -58,11 +74,7 @@ static void read_control(struct link_udp *udp, struct link_udp_datagram *d, stru
 			d->segment = (uint32_t)control_int(c);
 		} else if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SO_RXQ_OVFL) {
 			memcpy(&drops, CMSG_DATA(c), sizeof(drops));
-			/* Counts up, modulo 2^32; a datagram tells how it stood when it was queued. */
-			if ((int32_t)(drops - udp->kernel_drops) > 0) {
-				link_count_drop(udp->counters, LINK_DROP_RECEIVE_FULL, drops - udp->kernel_drops);
-				udp->kernel_drops = drops;
-			}
+			note_drops(udp, drops);
 		}
 	}
 }
@@ -161,8 +173,11 @@ static bool refill(struct link_udp *udp)
 	udp->datagram_count = udp->datagram_next = 0;
 	/* Not recvmmsg(3), a cancellation point under the progress lock. */
 	n = (int)syscall(SYS_recvmmsg, udp->socket, vec, LINK_UDP_DATAGRAMS, MSG_DONTWAIT, NULL);
-	if (n <= 0)
+	if (n <= 0) {
+		note_silence(udp);
 		return false;
+	}
+	udp->silent = 0;
 	for (int i = 0; i < n; i++) {
 		struct link_udp_datagram *d = &udp->datagrams[i];
 		uint16_t port;

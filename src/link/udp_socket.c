@@ -27,8 +27,7 @@ static void *map(size_t bytes)
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
-/* The socket outlives processes, and so does its count of drops: only what is lost from now on is ours. */
-static uint32_t drops_so_far(int fd)
+uint32_t link_udp_drops(int fd)
 {
 	uint32_t info[SK_MEMINFO_VARS];
 	socklen_t len = sizeof(info);
@@ -66,7 +65,8 @@ int link_udp_init(struct link_udp *udp, const struct link_config *config)
 	udp->pace_timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
 	if (udp->pace_timer >= 0)
 		epoll_ctl(udp->room_epoll, EPOLL_CTL_ADD, udp->pace_timer, &event);
-	udp->kernel_drops = drops_so_far(udp->socket);
+	/* The socket outlives processes, and so does its count: only what is lost from now on is ours. */
+	udp->kernel_drops = link_udp_drops(udp->socket);
 	return 0;
 }
 

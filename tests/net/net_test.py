@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """Unmodified RDMA programs between two network namespaces, over a good and a bad network.
 
-  net_test.py BUILD [GROUP...]     groups: quick, plain, limits, capture, bad; none: quick, and with SOFTVERBS_LONG=1 all
+  net_test.py BUILD [GROUP...]     groups: quick, plain, limits, capture, unacked, bad; none: quick, and with SOFTVERBS_LONG=1 all
 
 As root only (it makes the namespaces); else it says so and ends with 77.
 """
@@ -138,6 +138,28 @@ def bad(build, kinds, commands, pingpongs=('ibv_rc_pingpong', 'ibv_srq_pingpong'
             need(all(did[w] > 0 for k, w in word.items() if k in kind), f'the network was not bad: {did}')
 
 
+def unacked(build):
+    """UC and UD in bulk: senders pace themselves. On a busy machine something may be lost; then the counters say where."""
+    with Hosts(build) as hosts:
+        for command in ('ib_send_bw -c UC -s 65536 -n 1000', 'ib_send_bw -c UC -s 1048576 -n 100',
+                        'ib_send_bw -c UD -s 1024 -n 5000', 'ib_write_bw -c UC -s 65536 -n 1000'):
+            whole = 0
+            for _ in range(4):
+                server, client = hosts.start_pair([*command.split(), '-F'])
+                client.expect(20)
+                if server.wait(2) == 0:
+                    whole += 1
+                else:  # it waits for what was lost, for ever
+                    drops = {k: v for k, v in hosts.counters('a').items() if 'drop' in k and v}
+                    need(drops.get('drop_receive_full', 0) > 0,
+                         f'{command}: lost, and nobody counted it: {drops}\n{server.text()}')
+                    say(f'  {command}: {drops}')
+                server.end()
+                hosts.processes.remove(server)
+            say(f'{command}: {whole} of 4 without loss')
+            need(whole >= 2, f'{command}: lost in {4 - whole} of 4 runs')
+
+
 def quick(build):
     plain(build, ('ibv_rc_pingpong', 'ibv_ud_pingpong'), ('ib_write_bw -n 300',), mtus=(1500,), gso=('auto',))
     bad(build, ['1 % loss and 5 % late'], ('ib_write_bw -n 50', 'ib_read_bw -n 30', 'ib_atomic_bw -n 300'),
@@ -149,6 +171,7 @@ GROUPS = {
     'plain': lambda build: plain(build, PINGPONGS, PERFTESTS),
     'limits': limits,
     'capture': capture,
+    'unacked': unacked,
     'bad': lambda build: bad(build, BAD, BAD_RC),
 }
 
