@@ -29,10 +29,13 @@ BAD = {
     '1 % loss and 5 % late': ['--loss', '10000', '--late', '50000', '--delay', '1000'],
     '1 % twice': ['--twice', '10000'],
     '1 % damaged': ['--damage', '10000'],
+    '5 % loss, 20 % late, 2 % twice, 1 % damaged': ['--loss', '50000', '--late', '200000', '--delay', '3000', '--twice', '20000',
+                                                    '--damage', '10000'],
 }
 BAD_RC = ('ib_write_bw -n 300', 'ib_write_lat -n 1000', 'ib_send_bw -n 300', 'ib_send_bw -b -q 4 -s 8192 -n 300',
           'ib_send_lat -n 1000', 'ib_read_bw -n 200', 'ib_read_lat -n 500 -s 20000', 'ib_atomic_bw -n 1000',
-          'ib_atomic_lat -n 500', 'ib_send_bw -s 4096 -r 4 -t 64 -n 2000')
+          'ib_atomic_lat -n 500', 'ib_send_bw -s 4096 -r 4 -t 64 -n 2000', 'ib_send_bw -e -q 8 -s 8192 -n 100',
+          'ib_send_bw --use-srq -q 4 -s 4096 -n 200', 'ib_read_bw -b -q 4 -s 30000 -n 50', 'ib_atomic_bw -q 4 -n 200')
 SHOWN = ('retransmitted_packets', 'timeouts', 'tail_probes', 'naks_sent', 'duplicates', 'out_of_order', 'window_shrinks',
          'drop_icrc', 'rnr_naks_sent')
 
