@@ -8,6 +8,7 @@ A line of a table there has: program | version | command line | result | row. Wh
 
 The row that calls this stands last, so that the others have run. With --only it sees what there was.
 """
+import functools
 import os
 import subprocess
 
@@ -29,12 +30,14 @@ def lines():
                 yield number, [cell.strip().strip('`') for cell in line.strip().strip('|').split('|')]
 
 
+@functools.cache
 def package_version(program):
     package = next((p for prefix, p in PACKAGES.items() if program.startswith(prefix)), None)
     done = subprocess.run(['dpkg-query', '-W', '-f', '${Version}', package], capture_output=True, text=True) if package else None
     return done.stdout if done and done.returncode == 0 else None
 
 
+@functools.cache
 def is_debian():
     try:
         with open('/etc/os-release', encoding='utf-8') as f:
