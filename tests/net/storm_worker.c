@@ -215,6 +215,14 @@ static bool other(struct address *out)
 	return whole;
 }
 
+static bool is_in_error(struct ibv_qp *qp)
+{
+	struct ibv_qp_attr attr;
+	struct ibv_qp_init_attr init;
+
+	return ibv_query_qp(qp, &attr, IBV_QP_STATE, &init) == 0 && attr.qp_state == IBV_QPS_ERR;
+}
+
 /* To the end of that number of somebody else: he does the same when he meets our address, or not at all. */
 static void connect_to(unsigned i, const struct address *peer)
 {
@@ -240,6 +248,11 @@ static void connect_to(unsigned i, const struct address *peer)
 	if (e->type == IBV_QPT_RC)
 		mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
 	errno = ibv_modify_qp(e->qp, &attr, mask);
+	if (errno == EINVAL && is_in_error(e->qp)) {
+		/* The peer was faster, and wrong: it used a key that we no longer have, while we were in RTR. */
+		e->connected = e->failed = true;
+		return;
+	}
 	if (errno != 0)
 		die("to RTS");
 	e->connected = true;
