@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Asynchronous events. The acknowledgement token of the adapter travels in a small table of events that were handed out. */
+/* Asynchronous events. What acknowledges one is asked of its object, which lives until that was done. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

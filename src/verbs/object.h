@@ -85,9 +85,4 @@ struct verbs_cq *verbs_cq_create(struct ibv_context *context, uint32_t cqe, void
 int verbs_builder_init(struct verbs_qp *qp, uint64_t send_ops_flags);
 void verbs_builder_fini(struct verbs_qp *qp);
 
-/*
- * Events and completions point at public objects; these give the public object of an adapter's, which was created with it as
- * `user`.
- */
-
 #endif
