@@ -165,6 +165,11 @@ static bool step_process(struct broker *b, uint8_t slot, const struct ipc_messag
 	case IPC_STAT_SUMMARY:
 	case IPC_STAT_CLIENT_LIST:
 	case IPC_STAT_PAIR_LIST:
+	case IPC_CM_CALL:
+	case IPC_CM_ADOPT:
+	case IPC_CM_ANSWER:
+	case IPC_CM_EVENT:
+	case IPC_CM_KEEP:
 	case IPC_TYPES:
 		return false;
 	}

@@ -314,6 +314,25 @@ static void walk_stat_pairs(struct cursor *c, struct ipc_message *m)
 	}
 }
 
+static void walk_cm(struct cursor *c, struct ipc_message *m)
+{
+	struct ipc_cm *cm = &m->cm;
+	size_t at;
+
+	cursor_u32(c, &cm->id);
+	cursor_check(c, (cm->id == 0) == (m->type == IPC_CM_EVENT));
+	cursor_u32(c, &cm->status);
+	cursor_check(c, cm->status < (m->type == IPC_CM_ANSWER ? 4096u : 1u));
+	cursor_u32(c, &cm->len);
+	cursor_check(c, cm->len <= IPC_CM_MAX && (cm->len > 0 || m->type == IPC_CM_ANSWER || m->type == IPC_CM_KEEP));
+	if (c->error != BASE_OK || !cursor_take(c, cm->len, &at))
+		return;
+	if (!c->store)
+		cm->bytes = c->from + at;
+	else if (cm->len > 0)
+		memcpy(c->to + at, cm->bytes, cm->len);
+}
+
 #define TO_BROKER 1
 #define TO_CLIENT 2
 
@@ -341,6 +360,11 @@ static const struct {
 	[IPC_STAT_SUMMARY] = { "STAT_SUMMARY", walk_stat_summary, TO_CLIENT, 1 << 0 },
 	[IPC_STAT_CLIENT_LIST] = { "STAT_CLIENT_LIST", walk_stat_clients, TO_CLIENT, 1 << 0 },
 	[IPC_STAT_PAIR_LIST] = { "STAT_PAIR_LIST", walk_stat_pairs, TO_CLIENT, 1 << 0 },
+	[IPC_CM_CALL] = { "CM_CALL", walk_cm, TO_BROKER, 1 << 0 },
+	[IPC_CM_ANSWER] = { "CM_ANSWER", walk_cm, TO_CLIENT, 1 << 0 },
+	[IPC_CM_EVENT] = { "CM_EVENT", walk_cm, TO_CLIENT, 1 << 0 },
+	[IPC_CM_KEEP] = { "CM_KEEP", walk_cm, TO_CLIENT, 1 << 0 },
+	[IPC_CM_ADOPT] = { "CM_ADOPT", walk_cm, TO_BROKER, 1 << 0 },
 };
 _Static_assert(sizeof(types) / sizeof(types[0]) == IPC_TYPES, "a row per type");
 _Static_assert(IPC_HEADER_BYTES + 64 + IPC_STRAY_MAX <= IPC_MESSAGE_MAX, "the longest stray fits");

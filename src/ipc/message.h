@@ -20,7 +20,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define IPC_PROTOCOL 1u
+#define IPC_PROTOCOL 2u
 #define IPC_HELLO_MAGIC 0x48765373u /* "sSvH" */
 #define IPC_MESSAGE_MAX 8192u
 #define IPC_HEADER_BYTES 8u
@@ -29,6 +29,7 @@
 #define IPC_COMMAND_MAX 16
 #define IPC_VERSION_MAX 32
 #define IPC_STRAY_MAX 4608u
+#define IPC_CM_MAX 1024u      /* bytes of a command, an answer, an event or what is kept of an id */
 #define IPC_STAT_CLIENTS 64
 #define IPC_STAT_PAIRS 128
 
@@ -52,6 +53,11 @@ enum ipc_type {
 	IPC_STAT_SUMMARY,     /* broker    none */
 	IPC_STAT_CLIENT_LIST, /* broker    none */
 	IPC_STAT_PAIR_LIST,   /* broker    none */
+	IPC_CM_CALL,          /* client    none; a command in the layout of <rdma/rdma_user_cm.h> */
+	IPC_CM_ANSWER,        /* broker    none */
+	IPC_CM_EVENT,         /* broker    none; a struct rdma_ucm_event_resp */
+	IPC_CM_KEEP,          /* broker    none: keep these bytes for the next broker; no bytes: forget the id */
+	IPC_CM_ADOPT,         /* client    none: what was kept, after a resuming HELLO, one for each id */
 	IPC_TYPES
 };
 
@@ -164,6 +170,14 @@ struct ipc_stat_pair_list {
 	struct ipc_stat_pair pairs[IPC_STAT_PAIRS];
 };
 
+/* CM_CALL, CM_ANSWER: id of the call. CM_KEEP, CM_ADOPT: the rdma_cm id. CM_EVENT: 0. */
+struct ipc_cm {
+	uint32_t id;
+	uint32_t status;      /* CM_ANSWER: 0 or the errno value that the command ends with; else 0 */
+	uint32_t len;
+	const uint8_t *bytes; /* decoded: points into the message */
+};
+
 struct ipc_message {
 	enum ipc_type type;
 	union {
@@ -181,6 +195,7 @@ struct ipc_message {
 		struct ipc_stat_summary stat_summary;
 		struct ipc_stat_client_list stat_clients;
 		struct ipc_stat_pair_list stat_pairs;
+		struct ipc_cm cm;
 	};
 };
 

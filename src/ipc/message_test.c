@@ -45,6 +45,12 @@ static const struct {
 		1, "b" } } } }, 0,
 		false },
 	{ { .type = IPC_STAT_PAIR_LIST, .stat_pairs = { 1, 128, 1, { { 1, 2, 3 } } } }, 0, false },
+	{ { .type = IPC_CM_CALL, .cm = { 1, 0, 8, datagram } }, 0, true },
+	{ { .type = IPC_CM_ANSWER, .cm = { 1, 22, 0, NULL } }, 0, false },
+	{ { .type = IPC_CM_ANSWER, .cm = { 1, 0, IPC_CM_MAX, datagram } }, 0, false },
+	{ { .type = IPC_CM_EVENT, .cm = { 0, 0, 336, datagram } }, 0, false },
+	{ { .type = IPC_CM_KEEP, .cm = { 7, 0, 0, NULL } }, 0, false },
+	{ { .type = IPC_CM_ADOPT, .cm = { 7, 0, 100, datagram } }, 0, true },
 };
 #define GOOD (sizeof(good) / sizeof(good[0]))
 
@@ -127,11 +133,11 @@ static void test_bad_values(void **state)
 /* Another version's HELLO is understood as far as the version, whatever follows. */
 static void test_other_version(void **state)
 {
-	uint8_t hello[] = { IPC_HELLO, 0, 0, 0, 12, 0, 0, 0, 0x73, 0x53, 0x76, 0x48, 2, 0, 0, 0, 0xff, 0xff, 0xff, 0xff };
+	uint8_t hello[] = { IPC_HELLO, 0, 0, 0, 12, 0, 0, 0, 0x73, 0x53, 0x76, 0x48, 99, 0, 0, 0, 0xff, 0xff, 0xff, 0xff };
 	struct ipc_message out;
 
 	assert_int_equal(ipc_message_decode(&out, hello, sizeof(hello), 3, true), BASE_OK);
-	assert_int_equal(out.hello.protocol, 2);
+	assert_int_equal(out.hello.protocol, 99);
 }
 
 static void test_noise(void **state)

@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -124,6 +125,8 @@ static void event_call(const struct process_events *call, void *context, struct 
 		if (call->broker_restored != NULL)
 			call->broker_restored(context);
 		break;
+	case PROCESS_EVENT_CM:
+		break; /* has a listener of its own */
 	}
 }
 
@@ -138,13 +141,17 @@ static void dispatch(struct process *p)
 		struct process_event *event = p->first;
 		const struct process_events *call = p->events;
 		void *context = p->events_context;
+		const struct process_cm cm = { .listener = p->cm.listener, .listener_context = p->cm.listener_context };
 
 		p->first = event->next;
 		if (p->first == NULL)
 			p->last = NULL;
 		p->strays -= event->type == PROCESS_EVENT_STRAY;
 		pthread_mutex_unlock(&p->lock);
-		event_call(call, context, event);
+		if (event->type != PROCESS_EVENT_CM)
+			event_call(call, context, event);
+		else if (cm.listener != NULL)
+			cm.listener(cm.listener_context, event->datagram, event->len);
 		pthread_mutex_lock(&p->lock);
 		if (event->type == PROCESS_EVENT_PAIR)
 			process_pair_delivered(p, event->pair.slot, event->pair.generation);
@@ -196,6 +203,8 @@ static bool output_next(struct process *p, struct ipc_message *m, struct ipc_fds
 		*fds = (struct ipc_fds){ 1, { peer->memfd } };
 		return true;
 	}
+	if (p->report_next != 0 && process_cm_report_next(p, m))
+		return true;
 	if (p->report_next != 0) {
 		m->type = IPC_RESUME_DONE;
 		return true;
@@ -205,6 +214,8 @@ static bool output_next(struct process *p, struct ipc_message *m, struct ipc_fds
 		*fds = (struct ipc_fds){ 1, { p->export } };
 		return true;
 	}
+	if (process_cm_call_next(p, m))
+		return true;
 	for (unsigned s = IPC_SLOT_FIRST; s <= IPC_SLOT_LAST; s++) {
 		if (p->peers[s].ask != PROCESS_ASK_UNSENT)
 			continue;
@@ -225,6 +236,8 @@ static void output_sent(struct process *p, const struct ipc_message *m)
 		p->export_unsent = false;
 	else if (m->type == IPC_PAIR_REQUEST)
 		p->peers[m->pair_request.slot].ask = PROCESS_ASK_SENT;
+	else
+		process_cm_sent(p, m);
 }
 
 void process_output(struct process *p)
@@ -284,6 +297,7 @@ static void broker_lost(struct process *p)
 	for (unsigned s = 0; s < IPC_SLOTS; s++)
 		if (p->peers[s].ask == PROCESS_ASK_SENT)
 			p->peers[s].ask = PROCESS_ASK_UNSENT;
+	process_cm_lost(p, false);
 	/* At once the first time; a broker that dies again and again is asked for less and less often. */
 	retry_at(p, p->retry_ms);
 	p->retry_ms = p->retry_ms == 0 ? CONTROL_RETRY_MIN_MS : p->retry_ms * 2;
@@ -300,6 +314,7 @@ static void expelled(struct process *p, int error, const char *reason)
 	for (unsigned s = 0; s < IPC_SLOTS; s++)
 		if (p->peers[s].ask != PROCESS_ASK_NONE)
 			process_pair_refuse(p, (uint8_t)s, BASE_ERR_GONE);
+	process_cm_lost(p, true);
 }
 
 /* Lock held; released while a broker is reached or started. */
@@ -362,6 +377,7 @@ static void welcome_take(struct process *p, const struct ipc_welcome *welcome, s
 	p->state = PROCESS_CONNECTED;
 	p->retry_ms = 0;
 	p->report_next = IPC_SLOT_FIRST;
+	process_cm_resume(p);
 	p->export_unsent = p->export >= 0;
 	event_add_plain(p, PROCESS_EVENT_RESTORED, 0);
 	event_add_plain(p, PROCESS_EVENT_NETDEV, ~0ull);
@@ -408,6 +424,13 @@ static void message_take(struct process *p, const struct ipc_message *m, struct 
 	case IPC_STRAY:
 		stray_take(p, &m->stray);
 		break;
+	case IPC_CM_ANSWER:
+	case IPC_CM_EVENT:
+	case IPC_CM_KEEP:
+		process_cm_take(p, m);
+		break;
+	case IPC_CM_CALL:
+	case IPC_CM_ADOPT:
 	case IPC_EXPORT:
 	case IPC_STAT_SUMMARY:
 	case IPC_STAT_CLIENT_LIST:
@@ -490,6 +513,32 @@ void process_control_handle(struct process *p)
 	}
 	dispatch(p);
 	pthread_mutex_unlock(&p->lock);
+}
+
+void process_answer_wait(struct process *p, const int *result, int eventfd, uint64_t deadline)
+{
+	uint64_t now = base_clock_now();
+
+	while (*result == BASE_ERR_AGAIN && now < deadline) {
+		/* Either this thread finds the answer, or the thread that does writes the eventfd. */
+		struct pollfd fds[] = { { .fd = p->epoll, .events = POLLIN }, { .fd = eventfd, .events = POLLIN } };
+		uint64_t left = deadline == BASE_NEVER ? 60000 : (deadline - now + BASE_MSEC - 1) / BASE_MSEC;
+
+		pthread_mutex_unlock(&p->lock);
+		poll(fds, 2, left > 60000 ? 60000 : (int)left);
+		if (fds[0].revents != 0)
+			process_control_handle(p);
+		now = base_clock_now();
+		pthread_mutex_lock(&p->lock);
+		/* Another thread is calling events: this one must not spin over the readable queue until it is done. */
+		while (*result == BASE_ERR_AGAIN && p->dispatching && now < deadline) {
+			pthread_mutex_unlock(&p->lock);
+			left = deadline == BASE_NEVER ? 10 : (deadline - now + BASE_MSEC - 1) / BASE_MSEC;
+			poll(&fds[1], 1, left > 10 ? 10 : (int)left);
+			now = base_clock_now();
+			pthread_mutex_lock(&p->lock);
+		}
+	}
 }
 
 /* --- small requests --- */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Pairs with other processes: asking, arriving, ending. */
 #include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -223,26 +222,7 @@ static int request_and_wait(struct process *p, uint8_t slot, uint64_t timeout_ns
 		waiter.result = BASE_OK;
 	else if (p->peers[slot].generation == 0)
 		ask(p, slot);
-	while (waiter.result == BASE_ERR_AGAIN && now < deadline) {
-		/* Either this thread finds the answer, or the thread that does writes the eventfd. */
-		struct pollfd fds[] = { { .fd = p->epoll, .events = POLLIN }, { .fd = waiter.eventfd, .events = POLLIN } };
-		uint64_t left = deadline == BASE_NEVER ? 60000 : (deadline - now + BASE_MSEC - 1) / BASE_MSEC;
-
-		pthread_mutex_unlock(&p->lock);
-		poll(fds, 2, left > 60000 ? 60000 : (int)left);
-		if (fds[0].revents != 0)
-			process_control_handle(p);
-		now = base_clock_now();
-		pthread_mutex_lock(&p->lock);
-		/* Another thread is calling events: this one must not spin over the readable queue until it is done. */
-		while (waiter.result == BASE_ERR_AGAIN && p->dispatching && now < deadline) {
-			pthread_mutex_unlock(&p->lock);
-			left = deadline == BASE_NEVER ? 10 : (deadline - now + BASE_MSEC - 1) / BASE_MSEC;
-			poll(&fds[1], 1, left > 10 ? 10 : (int)left);
-			now = base_clock_now();
-			pthread_mutex_lock(&p->lock);
-		}
-	}
+	process_answer_wait(p, &waiter.result, waiter.eventfd, deadline);
 	waiter_remove(p, &waiter);
 	pthread_mutex_unlock(&p->lock);
 	close(waiter.eventfd);

@@ -149,6 +149,7 @@ static void process_free(struct process *p)
 		p->first = event->next;
 		process_event_free(event);
 	}
+	process_cm_free(p);
 	for (unsigned s = 0; s < IPC_SLOTS; s++) {
 		close_and_forget(&p->peers[s].memfd);
 		close_and_forget(&p->peers[s].pidfd);

@@ -48,7 +48,8 @@ enum process_event_type {
 	PROCESS_EVENT_NETDEV,
 	PROCESS_EVENT_STRAY,
 	PROCESS_EVENT_LOST,
-	PROCESS_EVENT_RESTORED
+	PROCESS_EVENT_RESTORED,
+	PROCESS_EVENT_CM
 };
 
 struct process_event {
@@ -60,6 +61,39 @@ struct process_event {
 	struct sockaddr_in6 from;
 	size_t len;
 	uint8_t datagram[];
+};
+
+/* A call to the connection manager that waits on its caller's stack. */
+struct process_cm_call {
+	struct process_cm_call *next;
+	uint32_t id;
+	const void *command;
+	size_t len;
+	void *response;
+	size_t size, response_len;
+	int status;  /* errno */
+	int result;  /* BASE_ERR_AGAIN: not yet */
+	int eventfd; /* written when result is there */
+	bool sent;
+};
+
+/* What the broker asked to be kept of an rdma_cm id, for the next broker. */
+struct process_cm_kept {
+	struct process_cm_kept *next;
+	uint32_t id, len;
+	bool reported; /* to this broker */
+	uint8_t bytes[];
+};
+
+#define PROCESS_CM_BUCKETS 512u
+
+struct process_cm {
+	struct process_cm_call *calls; /* in the order they were made */
+	uint32_t next_call;
+	struct process_cm_kept *kept[PROCESS_CM_BUCKETS];
+	unsigned report_bucket;        /* those before it are reported */
+	void (*listener)(void *context, const void *bytes, size_t len);
+	void *listener_context;
 };
 
 #define PROCESS_STRAYS_MAX 64u  /* events of this kind that wait */
@@ -97,6 +131,7 @@ struct process {
 	void *events_context;
 	struct netdev_shared *old_tables[PROCESS_OLD_TABLES_MAX]; /* readers may still be in them */
 	unsigned old_table_count;
+	struct process_cm cm;
 };
 
 enum process_tag { PROCESS_TAG_CONTROL, PROCESS_TAG_QUEUE, PROCESS_TAG_TIMER, PROCESS_TAG_WAIT, PROCESS_TAG_PEER };
@@ -112,6 +147,21 @@ void process_output(struct process *p);                              /* lock hel
 void process_event_add(struct process *p, struct process_event *event); /* lock held; takes it */
 struct process_event *process_event_new(enum process_event_type type, size_t extra);
 void process_event_free(struct process_event *event);
+
+/*
+ * Until *result is another than BASE_ERR_AGAIN (whoever writes it also writes the eventfd) or the deadline. Lock held, released
+ * while it waits: the caller handles what the broker sends as long as nobody else does.
+ */
+void process_answer_wait(struct process *p, const int *result, int eventfd, uint64_t deadline);
+
+/* cm.c; lock held */
+void process_cm_take(struct process *p, const struct ipc_message *m);       /* CM_ANSWER, CM_EVENT, CM_KEEP */
+void process_cm_resume(struct process *p);                                   /* a new broker: nothing is reported */
+bool process_cm_report_next(struct process *p, struct ipc_message *m);       /* false: all is reported */
+bool process_cm_call_next(struct process *p, struct ipc_message *m);
+void process_cm_sent(struct process *p, const struct ipc_message *m);        /* CM_ADOPT, CM_CALL */
+void process_cm_lost(struct process *p, bool for_good);
+void process_cm_free(struct process *p);
 
 /* pairs.c; lock held */
 void process_pair_take(struct process *p, const struct ipc_pair *pair, struct ipc_fds *fds); /* closes or takes fds */
