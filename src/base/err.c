@@ -28,6 +28,7 @@ static const struct {
 	[-BASE_ERR_NOENT] = { ENOENT, "no such entry" },
 	[-BASE_ERR_GONE] = { ECONNRESET, "peer is gone" },
 	[-BASE_ERR_IO] = { EIO, "input/output error" },
+	[-BASE_ERR_NOADDR] = { EADDRNOTAVAIL, "address not available" },
 };
 static_assert(sizeof(rows) / sizeof(rows[0]) == BASE_ERR_COUNT, "every code has a row");
 

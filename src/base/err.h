@@ -26,7 +26,8 @@ enum base_err {
 	BASE_ERR_NOENT = -16,     /* no such entry                                                 ENOENT */
 	BASE_ERR_GONE = -17,      /* the peer (process, broker, ring) is gone                      ECONNRESET */
 	BASE_ERR_IO = -18,        /* a system call failed in a way nobody expected                 EIO */
-	BASE_ERR_COUNT = 19       /* one past the largest code, negated */
+	BASE_ERR_NOADDR = -19,    /* the address cannot be had: another one holds all of them          EADDRNOTAVAIL */
+	BASE_ERR_COUNT = 20       /* one past the largest code, negated */
 };
 
 /* The positive errno value a code becomes at the ABI edge; 0 for BASE_OK, EIO for a code that is none of ours. */
