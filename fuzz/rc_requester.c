@@ -19,9 +19,9 @@ enum { DEPTH = 16, SPACE = 20000, KEY = 1, KEY_INV = 3 };
 static uint8_t payload[4096], room_bytes[80000];
 
 struct state {
-	struct rc_qp qp;
+	struct transport_qp qp;
 	struct sim_host host;
-	struct rc_config config;
+	struct transport_config config;
 	uint64_t now, completed, posted;
 	bool failed;
 };
@@ -138,7 +138,7 @@ static void completions(struct state *s, uint32_t most)
 {
 	struct transport_completion c;
 
-	for (uint32_t i = 0; i < most && rc_send_completion_next(&s->qp, &c); i++) {
+	for (uint32_t i = 0; i < most && transport_qp_send_done(&s->qp, &c); i++) {
 		assert(c.wr_id == s->completed && c.index == (uint32_t)s->completed);
 		s->completed++;
 		if (c.status == TRANSPORT_SUCCESS) {
@@ -148,7 +148,7 @@ static void completions(struct state *s, uint32_t most)
 			assert(wqe->op == TRANSPORT_OP_LOCAL_INV || wire_psn_before(wqe->last_psn, s->qp.req.una));
 		} else {
 			assert(c.signaled && (!s->failed || c.status == TRANSPORT_WR_FLUSH_ERR));
-			assert(rc_state_get(&s->qp) == RC_ERROR);
+			assert(transport_qp_state(&s->qp) == TRANSPORT_ERROR);
 			s->failed = true;
 		}
 	}
@@ -165,7 +165,7 @@ static void check(const struct state *s)
 	assert(posted - sq->reaped <= DEPTH && sq->done - sq->reaped <= posted - sq->reaped);
 	assert(sq->next - sq->done <= posted - sq->done);
 	assert(s->completed == sq->reaped);
-	if (rc_state_get(&s->qp) == RC_ERROR || rc_state_get(&s->qp) == RC_RTR)
+	if (transport_qp_state(&s->qp) == TRANSPORT_ERROR || transport_qp_state(&s->qp) == TRANSPORT_RTR)
 		return;
 	assert(q->started - sq->done <= posted - sq->done && sq->next - sq->done <= q->started - sq->done);
 	assert(out == 0 || q->started != sq->done);
@@ -191,13 +191,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	sim_host_region(&s.host, 0x1000, SPACE, TRANSPORT_LOCAL_WRITE, KEY);
 	region = sim_host_region(&s.host, 0x1000, 8, 0, KEY_INV);
 	region->invalidatable = region->immortal = true;
-	rc_init(&s.qp, (struct transport_memory){ &sim_host_memory_ops, &s.host }, &s.host.sq, &sim_host_recv_ops, &s.host);
-	s.config = (struct rc_config){
+	transport_qp_init(&s.qp, &rc_ops, (struct transport_memory){ &sim_host_memory_ops, &s.host }, &s.host.sq, &sim_host_recv_ops, &s.host);
+	s.config = (struct transport_config){
 		.qpn = 1, .dest_qpn = 2, .mtu = 256u << (in_u8(&in) % 5), .sq_psn = 0xffffff - in_u8(&in), .pkey = 0xffff,
 		.timeout = in_u8(&in) % 32, .retry_cnt = in_u8(&in) & 7, .rnr_retry = in_u8(&in) & 7, .lossless = in_u8(&in) & 1,
 		.max_rd_atomic = in_u8(&in) % 17,
 	};
-	rc_to_init(&s.qp);
+	transport_qp_to_init(&s.qp);
 	rc_to_rtr(&s.qp, &s.config);
 	rc_to_rts(&s.qp, &s.config);
 	while (in.left) {
@@ -237,13 +237,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				rc_peer_gone(&s.qp, s.now);
 				break;
 			default:
-				if (rc_state_get(&s.qp) == RC_RTS)
+				if (transport_qp_state(&s.qp) == TRANSPORT_RTS)
 					rc_to_sqd(&s.qp);
-				else if (rc_state_get(&s.qp) == RC_SQD && !rc_is_draining(&s.qp))
+				else if (transport_qp_state(&s.qp) == TRANSPORT_SQD && !rc_is_draining(&s.qp))
 					rc_to_rts(&s.qp, &s.config);
 				break;
 			}
-			rc_events_take(&s.qp);
+			transport_qp_events_take(&s.qp);
 			break;
 		}
 		check(&s);

@@ -18,7 +18,7 @@ enum { RECVS = 256, SPACE = 8192, KEY_RECV = 1, KEY_WRITE = 2, KEY_INV = 3 };
 static uint8_t payload[65536], room_bytes[16384];
 
 struct state {
-	struct rc_qp qp;
+	struct transport_qp qp;
 	struct sim_host host;
 	uint32_t completed;
 	uint32_t mtu;
@@ -29,7 +29,7 @@ static void receive(struct state *s, struct rc_input *in)
 {
 	struct transport_run run = { .mtu = s->mtu };
 	uint32_t before = rc_rq_psn(&s->qp), packets;
-	bool was_error = rc_state_get(&s->qp) == RC_ERROR;
+	bool was_error = transport_qp_state(&s->qp) == TRANSPORT_ERROR;
 	enum rc_verdict verdict;
 
 	run.packets = in_u8(in) & 1 ? 1 : in_u8(in) % 40;
@@ -63,12 +63,12 @@ static void receive(struct state *s, struct rc_input *in)
 	if (run.head.op == NULL || !(run.head.op->role & WIRE_ROLE_READ))
 		assert(packets <= run.packets);
 	if (verdict == RC_NAKED)
-		assert(rc_state_get(&s->qp) == RC_ERROR && !was_error);
+		assert(transport_qp_state(&s->qp) == TRANSPORT_ERROR && !was_error);
 	else if (verdict == RC_TOOK)
 		assert(packets > 0 || !(run.head.op->role & WIRE_ROLE_REQUEST));
 	else
 		assert(packets == 0);
-	if (!was_error && verdict != RC_NAKED && rc_state_get(&s->qp) == RC_ERROR) {
+	if (!was_error && verdict != RC_NAKED && transport_qp_state(&s->qp) == TRANSPORT_ERROR) {
 		/* A bad answer, or class J: taken, but its rkey cannot be invalidated. */
 		if (run.head.op->role & WIRE_ROLE_REQUEST)
 			assert(verdict == RC_TOOK && (wire_opcode_find(run.last_opcode)->has & WIRE_HAS_IETH) &&
@@ -103,7 +103,7 @@ static void completions(struct state *s, uint32_t most)
 {
 	struct transport_completion c;
 
-	for (uint32_t i = 0; i < most && rc_recv_completion_next(&s->qp, &c); i++) {
+	for (uint32_t i = 0; i < most && transport_qp_recv_done(&s->qp, &c); i++) {
 		assert(c.wr_id == s->completed);
 		assert(c.status != TRANSPORT_SUCCESS || c.opcode == TRANSPORT_WC_RECV || c.opcode == TRANSPORT_WC_RECV_RDMA_WITH_IMM);
 		s->completed++;
@@ -116,9 +116,9 @@ static void check(const struct state *s)
 
 	assert(s->host.recvs_taken == s->completed + s->qp.intake.count + s->qp.intake.held);
 	assert(s->qp.intake.count <= INTAKE_COMPLETIONS);
-	assert(rc_state_get(&s->qp) != RC_ERROR || !s->qp.intake.held);
+	assert(transport_qp_state(&s->qp) != TRANSPORT_ERROR || !s->qp.intake.held);
 	assert(r->expected <= 0xffffff && r->msn <= 0xffffff);
-	assert(rc_deadline(&s->qp) == UINT64_MAX || rc_state_get(&s->qp) == RC_RTS);
+	assert(rc_deadline(&s->qp) == UINT64_MAX || transport_qp_state(&s->qp) == TRANSPORT_RTS);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -126,7 +126,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct rc_input in = { data, size };
 	struct state s = { .now = 1000, .mtu = 256u << (in_u8(&in) % 5) };
 	struct sim_region *region;
-	struct rc_config config = { .qpn = 1, .dest_qpn = 2, .mtu = s.mtu, .pkey = 0xffff };
+	struct transport_config config = { .qpn = 1, .dest_qpn = 2, .mtu = s.mtu, .pkey = 0xffff };
 
 	sim_host_init(&s.host, 2, RECVS);
 	sim_host_region(&s.host, 0x1000, SPACE, TRANSPORT_LOCAL_WRITE, KEY_RECV);
@@ -134,13 +134,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			TRANSPORT_REMOTE_ATOMIC, KEY_WRITE);
 	region = sim_host_region(&s.host, 0x1000, 8, 0, KEY_INV);
 	region->invalidatable = region->immortal = true;
-	rc_init(&s.qp, (struct transport_memory){ &sim_host_memory_ops, &s.host }, &s.host.sq, &sim_host_recv_ops, &s.host);
+	transport_qp_init(&s.qp, &rc_ops, (struct transport_memory){ &sim_host_memory_ops, &s.host }, &s.host.sq, &sim_host_recv_ops, &s.host);
 	config.access = in_u8(&in) < 240 ? 15 : in_u8(&in);
 	config.max_dest_rd_atomic = in_u8(&in) % 17;
 	config.min_rnr_timer = in_u8(&in) & 31;
 	config.rq_psn = 0xffffff - in_u8(&in);
 	config.lossless = in_u8(&in) & 1;
-	rc_to_init(&s.qp);
+	transport_qp_to_init(&s.qp);
 	rc_to_rtr(&s.qp, &config);
 	if (in_u8(&in) & 1)
 		rc_to_rts(&s.qp, &config);
@@ -166,7 +166,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			s.now += in_u32(&in);
 			if (s.now >= rc_deadline(&s.qp))
 				rc_tick(&s.qp, s.now, in_u16(&in));
-			rc_events_take(&s.qp);
+			transport_qp_events_take(&s.qp);
 			break;
 		default:
 			receive(&s, &in);

@@ -18,7 +18,7 @@ enum { RECVS = 256, SPACE = 8192, KEY_RECV = 1, KEY_WRITE = 2 };
 static uint8_t payload[65536];
 
 struct state {
-	struct uc_qp qp;
+	struct transport_qp qp;
 	struct sim_host host;
 	uint32_t completed;
 	uint32_t mtu;
@@ -29,7 +29,7 @@ static void receive(struct state *s, struct rc_input *in)
 	struct transport_run run = { .mtu = s->mtu };
 	uint32_t before = uc_rq_psn(&s->qp), taken = s->host.recvs_taken;
 	uint64_t placed = s->host.placed_calls;
-	bool give_up, was_error = uc_state_get(&s->qp) == UC_ERROR;
+	bool give_up, was_error = transport_qp_state(&s->qp) == TRANSPORT_ERROR;
 	enum uc_verdict verdict;
 
 	run.packets = in_u8(in) & 1 ? 1 : in_u8(in) % 40;
@@ -64,14 +64,14 @@ static void receive(struct state *s, struct rc_input *in)
 		assert(uc_rq_psn(&s->qp) == wire_psn_add(run.head.bth.psn, run.packets));
 	else
 		assert(uc_rq_psn(&s->qp) == before);
-	assert((uc_state_get(&s->qp) == UC_ERROR) == (was_error || verdict == UC_FAILED));
+	assert((transport_qp_state(&s->qp) == TRANSPORT_ERROR) == (was_error || verdict == UC_FAILED));
 }
 
 static void completions(struct state *s, uint32_t most)
 {
 	struct transport_completion c;
 
-	for (uint32_t i = 0; i < most && uc_recv_completion_next(&s->qp, &c); i++) {
+	for (uint32_t i = 0; i < most && transport_qp_recv_done(&s->qp, &c); i++) {
 		assert(c.wr_id == s->completed);
 		assert(c.status != TRANSPORT_SUCCESS || c.opcode == TRANSPORT_WC_RECV || c.opcode == TRANSPORT_WC_RECV_RDMA_WITH_IMM);
 		s->completed++;
@@ -84,7 +84,7 @@ static void check(const struct state *s)
 
 	assert(in->count <= INTAKE_COMPLETIONS);
 	assert(s->host.recvs_taken == s->completed + in->count + in->held);
-	assert(uc_state_get(&s->qp) != UC_ERROR || !in->held);
+	assert(transport_qp_state(&s->qp) != TRANSPORT_ERROR || !in->held);
 	assert(s->qp.expected <= 0xffffff);
 	assert(s->qp.kind != WIRE_ROLE_SEND || in->held);
 }
@@ -93,16 +93,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct rc_input in = { data, size };
 	struct state s = { .mtu = 256u << (in_u8(&in) % 5) };
-	struct uc_config config = { .qpn = 1, .dest_qpn = 2, .mtu = s.mtu, .pkey = 0xffff };
+	struct transport_config config = { .qpn = 1, .dest_qpn = 2, .mtu = s.mtu, .pkey = 0xffff };
 
 	sim_host_init(&s.host, 2, RECVS);
 	sim_host_region(&s.host, 0x1000, SPACE, TRANSPORT_LOCAL_WRITE, KEY_RECV);
 	sim_host_region(&s.host, 0x1000, SPACE, TRANSPORT_LOCAL_WRITE | TRANSPORT_REMOTE_WRITE, KEY_WRITE);
-	uc_init(&s.qp, (struct transport_memory){ &sim_host_memory_ops, &s.host }, &s.host.sq, &sim_host_recv_ops, &s.host);
+	transport_qp_init(&s.qp, &uc_ops, (struct transport_memory){ &sim_host_memory_ops, &s.host }, &s.host.sq, &sim_host_recv_ops, &s.host);
 	config.access = in_u8(&in) < 240 ? 15 : in_u8(&in);
 	config.rq_psn = 0xffffff - in_u8(&in);
 	config.srq = in_u8(&in) & 1;
-	uc_to_init(&s.qp);
+	transport_qp_to_init(&s.qp);
 	uc_to_rtr(&s.qp, &config);
 	while (in.left) {
 		switch (in_u8(&in) % 6) {

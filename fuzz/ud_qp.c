@@ -17,8 +17,8 @@ enum { RECVS = 256, SPACE = 8192, KEY = 1, DEPTH = 8 };
 static uint8_t payload[65536], room_bytes[8192], grh[UD_GRH_BYTES];
 
 struct state {
-	struct ud_qp qp;
-	struct ud_config config;
+	struct transport_qp qp;
+	struct transport_config config;
 	struct sim_host host;
 	uint32_t sent, received;
 };
@@ -26,14 +26,14 @@ struct state {
 static void give(struct state *s, struct transport_run *run, bool give_up)
 {
 	uint32_t taken = s->host.recvs_taken;
-	bool was_error = ud_state_get(&s->qp) == UD_ERROR;
+	bool was_error = transport_qp_state(&s->qp) == TRANSPORT_ERROR;
 	enum ud_verdict verdict = ud_receive(&s->qp, 1000, run, grh, give_up);
 
 	assert((int)verdict >= 0 && verdict < UD_VERDICTS);
 	assert(verdict != UD_NO_RECV || !give_up);
 	if (verdict != UD_TOOK && verdict != UD_FAILED && verdict != UD_DROPPED_LENGTH)
 		assert(taken == s->host.recvs_taken);
-	assert((ud_state_get(&s->qp) == UD_ERROR) == (was_error || verdict == UD_FAILED));
+	assert((transport_qp_state(&s->qp) == TRANSPORT_ERROR) == (was_error || verdict == UD_FAILED));
 }
 
 static void receive(struct state *s, struct rc_input *in)
@@ -103,11 +103,11 @@ static void completions(struct state *s, uint32_t most)
 {
 	struct transport_completion c;
 
-	for (uint32_t i = 0; i < most && ud_send_completion_next(&s->qp, &c); i++) {
+	for (uint32_t i = 0; i < most && transport_qp_send_done(&s->qp, &c); i++) {
 		assert(c.wr_id == s->sent);
 		s->sent++;
 	}
-	for (uint32_t i = 0; i < most && ud_recv_completion_next(&s->qp, &c); i++) {
+	for (uint32_t i = 0; i < most && transport_qp_recv_done(&s->qp, &c); i++) {
 		assert(c.wr_id == s->received);
 		s->received++;
 		assert(c.status != TRANSPORT_SUCCESS || (c.byte_len >= UD_GRH_BYTES && (c.wc_flags & TRANSPORT_WC_GRH)));
@@ -121,7 +121,7 @@ static void check(const struct state *s)
 
 	assert(in->count <= INTAKE_COMPLETIONS);
 	assert(s->host.recvs_taken == s->received + in->count + in->held);
-	assert(ud_state_get(&s->qp) != UD_ERROR || !in->held);
+	assert(transport_qp_state(&s->qp) != TRANSPORT_ERROR || !in->held);
 	assert(sq->next == sq->done && sq->done - sq->reaped <= DEPTH && sq->reaped == s->sent);
 }
 
@@ -133,8 +133,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	s.config.qkey = s.config.qpn == 1 ? WIRE_QKEY_GSI : in_u32(&in);
 	sim_host_init(&s.host, DEPTH, RECVS);
 	sim_host_region(&s.host, 0x1000, SPACE, TRANSPORT_LOCAL_WRITE, KEY);
-	ud_init(&s.qp, (struct transport_memory){ &sim_host_memory_ops, &s.host }, &s.host.sq, &sim_host_recv_ops, &s.host);
-	ud_to_init(&s.qp);
+	transport_qp_init(&s.qp, &ud_ops, (struct transport_memory){ &sim_host_memory_ops, &s.host }, &s.host.sq, &sim_host_recv_ops, &s.host);
+	transport_qp_to_init(&s.qp);
 	ud_to_rtr(&s.qp, &s.config);
 	ud_to_rts(&s.qp, &s.config);
 	while (in.left) {
@@ -161,9 +161,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		case 6:
 			if (in_u8(&in) < 20)
 				ud_to_sqd(&s.qp);
-			else if (ud_state_get(&s.qp) == UD_SQD || ud_state_get(&s.qp) == UD_SQE)
+			else if (transport_qp_state(&s.qp) == TRANSPORT_SQD || transport_qp_state(&s.qp) == TRANSPORT_SQE)
 				ud_to_rts(&s.qp, &s.config);
-			ud_events_take(&s.qp);
+			transport_qp_events_take(&s.qp);
 			break;
 		default:
 			receive(&s, &in);
@@ -175,7 +175,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		ud_to_error(&s.qp);
 	check(&s);
 	completions(&s, UINT32_MAX);
-	assert(ud_state_get(&s.qp) != UD_ERROR || s.sent == atomic_load(&s.host.sq.posted));
+	assert(transport_qp_state(&s.qp) != TRANSPORT_ERROR || s.sent == atomic_load(&s.host.sq.posted));
 	sim_host_fini(&s.host);
 	return 0;
 }

@@ -14,12 +14,12 @@ static struct transport_memory memory_of(struct sim_endpoint *ep)
 
 static void rc_open(struct sim_endpoint *ep)
 {
-	rc_init(&ep->qp, memory_of(ep), &ep->host.sq, &sim_host_recv_ops, &ep->host);
+	transport_qp_init(&ep->qp, &rc_ops, memory_of(ep), &ep->host.sq, &sim_host_recv_ops, &ep->host);
 }
 
 static void rc_go(struct sim_endpoint *ep)
 {
-	rc_to_init(&ep->qp);
+	transport_qp_to_init(&ep->qp);
 	rc_to_rtr(&ep->qp, &ep->config);
 	rc_to_rts(&ep->qp, &ep->config);
 }
@@ -51,30 +51,30 @@ static uint64_t rc_when(const struct sim_endpoint *ep)
 
 static bool rc_time(struct sim_endpoint *ep, uint64_t now, uint64_t excused_ns)
 {
-	uint64_t before = rc_stats_get(&ep->qp)->timeouts;
+	uint64_t before = transport_qp_stats(&ep->qp)->timeouts;
 
 	rc_tick(&ep->qp, now, excused_ns);
-	return rc_stats_get(&ep->qp)->timeouts != before;
+	return transport_qp_stats(&ep->qp)->timeouts != before;
 }
 
 static int rc_sent(struct sim_endpoint *ep, struct transport_completion *out)
 {
-	return rc_send_completion_next(&ep->qp, out);
+	return transport_qp_send_done(&ep->qp, out);
 }
 
 static int rc_received(struct sim_endpoint *ep, struct transport_completion *out)
 {
-	return rc_recv_completion_next(&ep->qp, out);
+	return transport_qp_recv_done(&ep->qp, out);
 }
 
 static uint32_t rc_events(struct sim_endpoint *ep)
 {
-	return rc_events_take(&ep->qp);
+	return transport_qp_events_take(&ep->qp);
 }
 
 static bool rc_failed(const struct sim_endpoint *ep)
 {
-	return rc_state_get(&ep->qp) == RC_ERROR;
+	return transport_qp_state(&ep->qp) == TRANSPORT_ERROR;
 }
 
 const struct sim_kind sim_rc = { "RC", rc_open, rc_go, rc_wants, rc_pull, rc_give, rc_when, rc_time, rc_sent, rc_received, rc_events,
@@ -84,16 +84,16 @@ const struct sim_kind sim_rc = { "RC", rc_open, rc_go, rc_wants, rc_pull, rc_giv
 
 static void uc_open(struct sim_endpoint *ep)
 {
-	uc_init(&ep->uc, memory_of(ep), &ep->host.sq, &sim_host_recv_ops, &ep->host);
+	transport_qp_init(&ep->uc, &uc_ops, memory_of(ep), &ep->host.sq, &sim_host_recv_ops, &ep->host);
 }
 
 static void uc_go(struct sim_endpoint *ep)
 {
-	const struct rc_config *c = &ep->config;
-	struct uc_config config = { .qpn = c->qpn, .dest_qpn = c->dest_qpn, .mtu = c->mtu, .sq_psn = c->sq_psn, .rq_psn = c->rq_psn,
+	const struct transport_config *c = &ep->config;
+	struct transport_config config = { .qpn = c->qpn, .dest_qpn = c->dest_qpn, .mtu = c->mtu, .sq_psn = c->sq_psn, .rq_psn = c->rq_psn,
 				    .access = c->access, .pkey = c->pkey };
 
-	uc_to_init(&ep->uc);
+	transport_qp_to_init(&ep->uc);
 	uc_to_rtr(&ep->uc, &config);
 	uc_to_rts(&ep->uc, &config);
 }
@@ -120,33 +120,33 @@ static bool uc_give(struct sim_endpoint *ep, uint64_t now, const struct transpor
 
 static uint64_t uc_when(const struct sim_endpoint *ep)
 {
-	return uc_deadline(&ep->uc);
+	return transport_qp_deadline(&ep->uc);
 }
 
 static bool uc_time(struct sim_endpoint *ep, uint64_t now, uint64_t excused_ns)
 {
-	uc_tick(&ep->uc, now, excused_ns);
+	transport_qp_tick(&ep->uc, now, excused_ns);
 	return false;
 }
 
 static int uc_sent(struct sim_endpoint *ep, struct transport_completion *out)
 {
-	return uc_send_completion_next(&ep->uc, out);
+	return transport_qp_send_done(&ep->uc, out);
 }
 
 static int uc_received(struct sim_endpoint *ep, struct transport_completion *out)
 {
-	return uc_recv_completion_next(&ep->uc, out);
+	return transport_qp_recv_done(&ep->uc, out);
 }
 
 static uint32_t uc_events(struct sim_endpoint *ep)
 {
-	return uc_events_take(&ep->uc);
+	return transport_qp_events_take(&ep->uc);
 }
 
 static bool uc_failed(const struct sim_endpoint *ep)
 {
-	return uc_state_get(&ep->uc) == UC_ERROR;
+	return transport_qp_state(&ep->uc) == TRANSPORT_ERROR;
 }
 
 const struct sim_kind sim_uc = { "UC", uc_open, uc_go, uc_wants, uc_pull, uc_give, uc_when, uc_time, uc_sent, uc_received, uc_events,
@@ -162,15 +162,15 @@ void sim_grh(uint32_t src_qpn, uint8_t *grh)
 
 static void ud_open(struct sim_endpoint *ep)
 {
-	ud_init(&ep->ud, memory_of(ep), &ep->host.sq, &sim_host_recv_ops, &ep->host);
+	transport_qp_init(&ep->ud, &ud_ops, memory_of(ep), &ep->host.sq, &sim_host_recv_ops, &ep->host);
 }
 
 static void ud_go(struct sim_endpoint *ep)
 {
-	struct ud_config config = { .qpn = ep->config.qpn, .mtu = ep->config.mtu, .sq_psn = ep->config.sq_psn, .qkey = SIM_QKEY,
+	struct transport_config config = { .qpn = ep->config.qpn, .mtu = ep->config.mtu, .sq_psn = ep->config.sq_psn, .qkey = SIM_QKEY,
 				    .pkey = ep->config.pkey };
 
-	ud_to_init(&ep->ud);
+	transport_qp_to_init(&ep->ud);
 	ud_to_rtr(&ep->ud, &config);
 	ud_to_rts(&ep->ud, &config);
 }
@@ -206,33 +206,33 @@ static bool ud_give(struct sim_endpoint *ep, uint64_t now, const struct transpor
 
 static uint64_t ud_when(const struct sim_endpoint *ep)
 {
-	return ud_deadline(&ep->ud);
+	return transport_qp_deadline(&ep->ud);
 }
 
 static bool ud_time(struct sim_endpoint *ep, uint64_t now, uint64_t excused_ns)
 {
-	ud_tick(&ep->ud, now, excused_ns);
+	transport_qp_tick(&ep->ud, now, excused_ns);
 	return false;
 }
 
 static int ud_sent(struct sim_endpoint *ep, struct transport_completion *out)
 {
-	return ud_send_completion_next(&ep->ud, out);
+	return transport_qp_send_done(&ep->ud, out);
 }
 
 static int ud_received(struct sim_endpoint *ep, struct transport_completion *out)
 {
-	return ud_recv_completion_next(&ep->ud, out);
+	return transport_qp_recv_done(&ep->ud, out);
 }
 
 static uint32_t ud_events(struct sim_endpoint *ep)
 {
-	return ud_events_take(&ep->ud);
+	return transport_qp_events_take(&ep->ud);
 }
 
 static bool ud_failed(const struct sim_endpoint *ep)
 {
-	return ud_state_get(&ep->ud) == UD_ERROR;
+	return transport_qp_state(&ep->ud) == TRANSPORT_ERROR;
 }
 
 const struct sim_kind sim_ud = { "UD", ud_open, ud_go, ud_wants, ud_pull, ud_give, ud_when, ud_time, ud_sent, ud_received, ud_events,

@@ -22,7 +22,7 @@ enum { ALL = TRANSPORT_REMOTE_WRITE | TRANSPORT_REMOTE_READ | TRANSPORT_REMOTE_A
 enum { MTU = 256, FIRST_PSN = 0xfffffd, KEY_RECV = 1, KEY_WRITE = 2, KEY_BAD = 3, VA = 0x4000, SPACE = 16384 };
 
 struct bench {
-	struct rc_qp qp;
+	struct transport_qp qp;
 	struct sim_host host;
 };
 
@@ -31,7 +31,7 @@ static uint8_t ring[SPACE + 64];
 
 static void bench_open(struct bench *b, uint32_t access, uint8_t slots)
 {
-	struct rc_config config = { .qpn = 7, .dest_qpn = 8, .mtu = MTU, .rq_psn = FIRST_PSN, .access = access, .min_rnr_timer = 5,
+	struct transport_config config = { .qpn = 7, .dest_qpn = 8, .mtu = MTU, .rq_psn = FIRST_PSN, .access = access, .min_rnr_timer = 5,
 				    .max_dest_rd_atomic = slots, .pkey = 0xffff };
 	struct sim_region *r;
 
@@ -41,8 +41,9 @@ static void bench_open(struct bench *b, uint32_t access, uint8_t slots)
 	r = sim_host_region(&b->host, VA, SPACE, TRANSPORT_LOCAL_WRITE | ALL, KEY_WRITE);
 	r->invalidatable = true;
 	memset(r->bytes, 0, SPACE);
-	rc_init(&b->qp, (struct transport_memory){ &sim_host_memory_ops, &b->host }, &b->host.sq, &sim_host_recv_ops, &b->host);
-	rc_to_init(&b->qp);
+	transport_qp_init(&b->qp, &rc_ops, (struct transport_memory){ &sim_host_memory_ops, &b->host }, &b->host.sq,
+			  &sim_host_recv_ops, &b->host);
+	transport_qp_to_init(&b->qp);
 	rc_to_rtr(&b->qp, &config);
 }
 
@@ -184,11 +185,11 @@ static struct outcome law(const struct situation *s)
 	}
 	if (wrong_place || forbidden || no_slot || wrong_size || too_long) {
 		o.syndrome = 0x61;
-		o.event = RC_EVENT_REQ_ERR;
+		o.event = TRANSPORT_EVENT_REQ_ERR;
 		o.recv_status = !wrong_place && !forbidden && !wrong_size ? TRANSPORT_LOC_LEN_ERR : TRANSPORT_REM_INV_REQ_ERR;
 	} else if (bad_key) {
 		o.syndrome = 0x62;
-		o.event = RC_EVENT_ACCESS_ERR;
+		o.event = TRANSPORT_EVENT_ACCESS_ERR;
 		o.recv_status = TRANSPORT_LOC_ACCESS_ERR;
 	} else if (bad_list) {
 		o.syndrome = 0x63;
@@ -199,7 +200,7 @@ static struct outcome law(const struct situation *s)
 			/* Class J: accepted and acknowledged, and the end all the same. */
 			o.syndrome = 0x1f;
 			o.recv_status = TRANSPORT_REM_INV_REQ_ERR;
-			o.event = RC_EVENT_ENTERED_ERROR;
+			o.event = TRANSPORT_EVENT_ENTERED_ERROR;
 			return o;
 		}
 		if (s->ack_req || read || atomic)
@@ -209,7 +210,7 @@ static struct outcome law(const struct situation *s)
 		return o;
 	}
 	o.verdict = RC_NAKED;
-	o.event |= RC_EVENT_ENTERED_ERROR;
+	o.event |= TRANSPORT_EVENT_ENTERED_ERROR;
 	if (!has_recv)
 		o.recv_status = -1;
 	return o;
@@ -256,7 +257,7 @@ static struct outcome happens(const struct situation *s)
 		if (s->slots == FULL_SLOT)
 			b.qp.resp.pending = 1;
 	}
-	rc_events_take(&b.qp);
+	transport_qp_events_take(&b.qp);
 
 	run = packet(s->opcode, psn + (uint32_t)s->ahead, s->len);
 	run.head.reth.length = s->total;
@@ -271,12 +272,12 @@ static struct outcome happens(const struct situation *s)
 		o.syndrome = syndrome;
 	if (answer(&b, &syndrome, &o.psn))
 		o.syndrome = 1000; /* two answers */
-	if (rc_recv_completion_next(&b.qp, &c))
+	if (transport_qp_recv_done(&b.qp, &c))
 		o.recv_status = (int)c.status;
-	if (rc_recv_completion_next(&b.qp, &c))
+	if (transport_qp_recv_done(&b.qp, &c))
 		o.recv_status = 1000;
 	o.expected = rc_rq_psn(&b.qp);
-	o.event = rc_events_take(&b.qp);
+	o.event = transport_qp_events_take(&b.qp);
 	sim_host_fini(&b.host);
 	return o;
 }
@@ -442,21 +443,21 @@ static bool same_state(struct bench *a, struct bench *b, const char **what)
 	*what = "state";
 	if (a->qp.intake.held != b->qp.intake.held)
 		return false;
-	if (a->qp.state != b->qp.state || rc_events_take(&a->qp) != rc_events_take(&b->qp))
+	if (a->qp.state != b->qp.state || transport_qp_events_take(&a->qp) != transport_qp_events_take(&b->qp))
 		return false;
 	*what = "receives taken";
 	if (a->host.recvs_taken != b->host.recvs_taken)
 		return false;
 	*what = "memory";
-	for (int i = 0; i < 2 && a->qp.state != RC_ERROR; i++)
+	for (int i = 0; i < 2 && a->qp.state != TRANSPORT_ERROR; i++)
 		if (memcmp(a->host.regions[i].bytes, b->host.regions[i].bytes, SPACE) != 0)
 			return false;
 	*what = "completions";
 	memset(&ca, 0, sizeof(ca));
 	memset(&cb, 0, sizeof(cb));
 	do {
-		na = rc_recv_completion_next(&a->qp, &ca);
-		nb = rc_recv_completion_next(&b->qp, &cb);
+		na = transport_qp_recv_done(&a->qp, &ca);
+		nb = transport_qp_recv_done(&b->qp, &cb);
 		if (na != nb || ca.wr_id != cb.wr_id || ca.status != cb.status || ca.byte_len != cb.byte_len || ca.opcode != cb.opcode ||
 		    ca.imm_or_inv != cb.imm_or_inv || ca.solicited != cb.solicited || ca.wc_flags != cb.wc_flags)
 			return false;
@@ -475,7 +476,7 @@ static bool check_runs(uint64_t seed, uint64_t rounds)
 
 		bench_open(&a, base_random_below(&r, 10) ? TRANSPORT_REMOTE_WRITE : 0, 0);
 		bench_open(&b, a.qp.config.access, 0);
-		for (int i = 0; i < 40 && a.qp.state != RC_ERROR; i++) {
+		for (int i = 0; i < 40 && a.qp.state != TRANSPORT_ERROR; i++) {
 			struct transport_run run = random_run(&r, &a);
 			enum rc_verdict v = RC_TOOK;
 

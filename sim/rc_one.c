@@ -17,11 +17,11 @@ struct one *open_qp(bool lossless)
 	sim_host_region(&o.host, 0x1000, 1 << 20, 15, KEY);
 	sim_host_region(&o.host, 0x1000, 1 << 16, 15, KEY_GOING)->invalidatable = true;
 	o.now = T;
-	o.config = (struct rc_config){ .qpn = 1, .dest_qpn = 2, .mtu = MTU, .sq_psn = 100, .rq_psn = 200, .access = 14, .timeout = 14,
+	o.config = (struct transport_config){ .qpn = 1, .dest_qpn = 2, .mtu = MTU, .sq_psn = 100, .rq_psn = 200, .access = 14, .timeout = 14,
 				       .retry_cnt = 7, .rnr_retry = 7, .min_rnr_timer = 12, .max_rd_atomic = 2, .max_dest_rd_atomic = 2,
 				       .lossless = lossless, .pkey = 0xffff };
-	rc_init(&o.qp, (struct transport_memory){ &sim_host_memory_ops, &o.host }, &o.host.sq, &sim_host_recv_ops, &o.host);
-	rc_to_init(&o.qp);
+	transport_qp_init(&o.qp, &rc_ops, (struct transport_memory){ &sim_host_memory_ops, &o.host }, &o.host.sq, &sim_host_recv_ops, &o.host);
+	transport_qp_to_init(&o.qp);
 	rc_to_rtr(&o.qp, &o.config);
 	return &o;
 }
@@ -116,5 +116,5 @@ int done(struct one *o)
 {
 	struct transport_completion c;
 
-	return rc_send_completion_next(&o->qp, &c) ? (int)c.status : -1;
+	return transport_qp_send_done(&o->qp, &c) ? (int)c.status : -1;
 }

@@ -14,9 +14,9 @@ enum { MTU = 256, KEY = 1, KEY_GOING = 2, T = 1000000 };
 extern uint8_t buf[128 * 1024]; /* payload of both directions */
 
 struct one {
-	struct rc_qp qp;
+	struct transport_qp qp;
 	struct sim_host host;
-	struct rc_config config;
+	struct transport_config config;
 	uint64_t now;
 };
 

@@ -142,8 +142,8 @@ static void memory_that_goes_ends_a_read(void **state)
 	o->host.regions[1].revoked = true;
 	assert_int_equal(pull_answer(o, &psn), 0x62);
 	assert_int_equal(psn, 201); /* in place of the response */
-	assert_int_equal(rc_state_get(&o->qp), RC_ERROR);
-	assert_int_equal(rc_events_take(&o->qp), RC_EVENT_ENTERED_ERROR | RC_EVENT_ACCESS_ERR);
+	assert_int_equal(transport_qp_state(&o->qp), TRANSPORT_ERROR);
+	assert_int_equal(transport_qp_events_take(&o->qp), TRANSPORT_EVENT_ENTERED_ERROR | TRANSPORT_EVENT_ACCESS_ERR);
 	assert_int_equal(pull(o), -1);
 	close_qp(o);
 }
@@ -189,7 +189,7 @@ static void peer_invalidates(void **state)
 
 	post_recv(o);
 	assert_int_equal(send_inv(o, 200, KEY_GOING), RC_TOOK);
-	assert_int_equal(rc_recv_completion_next(&o->qp, &c), 1);
+	assert_int_equal(transport_qp_recv_done(&o->qp, &c), 1);
 	assert_int_equal(c.status, TRANSPORT_SUCCESS);
 	assert_int_equal(c.wc_flags, TRANSPORT_WC_WITH_INV);
 	assert_int_equal(c.imm_or_inv, KEY_GOING);
@@ -197,7 +197,7 @@ static void peer_invalidates(void **state)
 	assert_int_equal(pull_answer(o, &psn), 0x1f);
 	/* A duplicate does nothing; the key is gone for the peer. */
 	assert_int_equal(send_inv(o, 200, KEY), RC_DUPLICATE);
-	assert_int_equal(rc_state_get(&o->qp), RC_RTS);
+	assert_int_equal(transport_qp_state(&o->qp), TRANSPORT_RTS);
 	assert_int_equal(pull_answer(o, &psn), 0x1f);
 	assert_int_equal(read_(o, 201, 0, 8, KEY_GOING), RC_NAKED);
 	assert_int_equal(pull_answer(o, &psn), 0x62);
@@ -220,11 +220,11 @@ static void peer_may_not_invalidate(void **state)
 		post_recv(o);
 		post_recv(o);
 		assert_int_equal(send_inv(o, 200, i ? KEY_GOING : KEY), RC_TOOK);
-		assert_int_equal(rc_state_get(&o->qp), RC_ERROR);
-		assert_int_equal(rc_events_take(&o->qp), RC_EVENT_ENTERED_ERROR);
-		assert_int_equal(rc_recv_completion_next(&o->qp, &c), 1);
+		assert_int_equal(transport_qp_state(&o->qp), TRANSPORT_ERROR);
+		assert_int_equal(transport_qp_events_take(&o->qp), TRANSPORT_EVENT_ENTERED_ERROR);
+		assert_int_equal(transport_qp_recv_done(&o->qp, &c), 1);
 		assert_int_equal(c.status, TRANSPORT_REM_INV_REQ_ERR);
-		assert_int_equal(rc_recv_completion_next(&o->qp, &c), 0); /* the other is the host's to flush */
+		assert_int_equal(transport_qp_recv_done(&o->qp, &c), 0); /* the other is the host's to flush */
 		assert_int_equal(pull_answer(o, &psn), 0x1f); /* accepted all the same */
 		assert_int_equal(psn, 200);
 		close_qp(o);
@@ -286,7 +286,7 @@ static void local_invalidate_waits_for_its_turn(void **state)
 	/* No such key. */
 	assert_int_equal(pull(o), -1);
 	assert_int_equal(done(o), TRANSPORT_LOC_QP_OP_ERR);
-	assert_int_equal(rc_state_get(&o->qp), RC_ERROR);
+	assert_int_equal(transport_qp_state(&o->qp), TRANSPORT_ERROR);
 	close_qp(o);
 }
 

@@ -21,13 +21,13 @@ static void comm_est_once_and_in_rtr_only(void **state)
 	struct one *o = open_qp(false);
 
 	assert_int_equal(request(o, WIRE_RC_RDMA_WRITE_ONLY, 200, 4, false), RC_TOOK);
-	assert_int_equal(rc_events_take(&o->qp), RC_EVENT_COMM_EST);
+	assert_int_equal(transport_qp_events_take(&o->qp), TRANSPORT_EVENT_COMM_EST);
 	assert_int_equal(request(o, WIRE_RC_RDMA_WRITE_ONLY, 201, 4, false), RC_TOOK);
-	assert_int_equal(rc_events_take(&o->qp), 0);
+	assert_int_equal(transport_qp_events_take(&o->qp), 0);
 	close_qp(o);
 	o = open_rts(false);
 	assert_int_equal(request(o, WIRE_RC_RDMA_WRITE_ONLY, 200, 4, false), RC_TOOK);
-	assert_int_equal(rc_events_take(&o->qp), 0);
+	assert_int_equal(transport_qp_events_take(&o->qp), 0);
 	close_qp(o);
 }
 
@@ -85,14 +85,14 @@ static void fatal_nak_outlives_the_state(void **state)
 	uint32_t psn = 0;
 
 	assert_int_equal(request(o, WIRE_RC_SEND_MIDDLE, 200, MTU, true), RC_NAKED);
-	assert_int_equal(rc_state_get(&o->qp), RC_ERROR);
+	assert_int_equal(transport_qp_state(&o->qp), TRANSPORT_ERROR);
 	assert_int_equal(request(o, WIRE_RC_RDMA_WRITE_ONLY, 199, 4, true), RC_DROPPED_STATE);
 	assert_true(rc_wants_room(&o->qp, o->now));
 	assert_int_equal(pull_answer(o, &psn), 0x61);
 	assert_int_equal(psn, 200);
 	assert_false(rc_wants_room(&o->qp, o->now));
-	rc_reset(&o->qp);
-	assert_int_equal(rc_state_get(&o->qp), RC_RESET);
+	transport_qp_reset(&o->qp);
+	assert_int_equal(transport_qp_state(&o->qp), TRANSPORT_RESET);
 	close_qp(o);
 }
 
@@ -108,10 +108,10 @@ static void completions_left_lying_become_rnr(void **state)
 		assert_int_equal(request(o, WIRE_RC_SEND_ONLY, 200 + i, 4, false), RC_TOOK);
 	assert_int_equal(request(o, WIRE_RC_SEND_ONLY, 200 + INTAKE_COMPLETIONS, 4, false), RC_RNR);
 	for (uint64_t i = 0; i < INTAKE_COMPLETIONS; i++) {
-		assert_int_equal(rc_recv_completion_next(&o->qp, &c), 1);
+		assert_int_equal(transport_qp_recv_done(&o->qp, &c), 1);
 		assert_int_equal(c.wr_id, i);
 	}
-	assert_int_equal(rc_recv_completion_next(&o->qp, &c), 0);
+	assert_int_equal(transport_qp_recv_done(&o->qp, &c), 0);
 	assert_int_equal(request(o, WIRE_RC_SEND_ONLY, 200 + INTAKE_COMPLETIONS, 4, false), RC_TOOK);
 	close_qp(o);
 }
@@ -150,7 +150,7 @@ static void late_ack_overtakes_a_retry(void **state)
 		assert_int_equal(pull(o), 100 + i);
 	o->now += 4 * wire_timer_ack_ns(14);
 	rc_tick(&o->qp, o->now, 0);
-	assert_int_equal(rc_stats_get(&o->qp)->timeouts, 1);
+	assert_int_equal(transport_qp_stats(&o->qp)->timeouts, 1);
 	assert_int_equal(answer(o, 101, 0x1f), RC_TOOK);
 	assert_int_equal(done(o), 0);
 	assert_int_equal(done(o), -1);
@@ -201,7 +201,7 @@ static void echo_of_a_gap_report_costs_nothing(void **state)
 	for (int i = 0; i < 10; i++)
 		assert_int_equal(answer(o, 100, 0x60), RC_TOOK);
 	assert_int_equal(pull(o), -1); /* not again */
-	assert_int_equal(rc_stats_get(&o->qp)->window_shrinks, 1);
+	assert_int_equal(transport_qp_stats(&o->qp)->window_shrinks, 1);
 	/* Later it is a report of its own, and every one costs. */
 	for (int i = 0; i < 7; i++) {
 		assert_int_equal(done(o), -1);
@@ -295,7 +295,7 @@ static void error_flushes_what_is_posted_later(void **state)
 	assert_int_equal(pull(o), 100);
 	rc_to_error(&o->qp);
 	rc_to_error(&o->qp);
-	assert_int_equal(rc_events_take(&o->qp), RC_EVENT_ENTERED_ERROR);
+	assert_int_equal(transport_qp_events_take(&o->qp), TRANSPORT_EVENT_ENTERED_ERROR);
 	assert_int_equal(done(o), TRANSPORT_WR_FLUSH_ERR);
 	assert_int_equal(done(o), TRANSPORT_WR_FLUSH_ERR);
 	assert_int_equal(done(o), -1);
@@ -314,10 +314,10 @@ static void reset_forgets_and_starts_anew(void **state)
 	post(o, 4, KEY);
 	assert_int_equal(pull(o), 100);
 	rc_to_error(&o->qp);
-	rc_reset(&o->qp);
+	transport_qp_reset(&o->qp);
 	assert_int_equal(done(o), -1);
-	assert_int_equal(rc_events_take(&o->qp), 0);
-	rc_to_init(&o->qp);
+	assert_int_equal(transport_qp_events_take(&o->qp), 0);
+	transport_qp_to_init(&o->qp);
 	rc_to_rtr(&o->qp, &o->config);
 	rc_to_rts(&o->qp, &o->config);
 	assert_int_equal(pull(o), -1);
@@ -333,12 +333,12 @@ static void peer_gone_spares_an_idle_qp(void **state)
 	struct one *o = open_rts(true);
 
 	rc_peer_gone(&o->qp, o->now);
-	assert_int_equal(rc_state_get(&o->qp), RC_RTS);
+	assert_int_equal(transport_qp_state(&o->qp), TRANSPORT_RTS);
 	assert_int_equal(done(o), -1);
 	post(o, 4, KEY);
 	assert_true(rc_wants_room(&o->qp, o->now));
 	assert_int_equal(done(o), TRANSPORT_RETRY_EXC_ERR);
-	assert_int_equal(rc_state_get(&o->qp), RC_ERROR);
+	assert_int_equal(transport_qp_state(&o->qp), TRANSPORT_ERROR);
 	close_qp(o);
 }
 

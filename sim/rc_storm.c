@@ -322,15 +322,15 @@ static uint64_t pause_and_resume(struct side *me, uint64_t now, uint64_t next)
 	struct sim_endpoint *ep = me->ep;
 	struct storm *s = me->storm;
 
-	if (me->sqd_at && now >= me->sqd_at && rc_state_get(&ep->qp) == RC_RTS) {
+	if (me->sqd_at && now >= me->sqd_at && transport_qp_state(&ep->qp) == TRANSPORT_RTS) {
 		me->sqd_at = 0;
 		ep->events = 0;
 		rc_to_sqd(&ep->qp);
-		CHECK(s, rc_state_get(&ep->qp) == RC_SQD, "%s: SQD refused", ep->name);
+		CHECK(s, transport_qp_state(&ep->qp) == TRANSPORT_SQD, "%s: SQD refused", ep->name);
 	}
-	ep->events |= rc_events_take(&ep->qp);
-	if (rc_state_get(&ep->qp) == RC_SQD) {
-		if (!me->drained && (ep->events & RC_EVENT_SQ_DRAINED)) {
+	ep->events |= transport_qp_events_take(&ep->qp);
+	if (transport_qp_state(&ep->qp) == TRANSPORT_SQD) {
+		if (!me->drained && (ep->events & TRANSPORT_EVENT_SQ_DRAINED)) {
 			me->drained = true;
 			me->drained_packets = rc_sq_psn(&ep->qp);
 			me->rts_at = now + 1 + below(s, 50000);
@@ -394,7 +394,7 @@ static uint64_t app(struct sim_endpoint *ep, uint64_t now)
 	}
 	if (me->posted < me->num_ops && me->ops[me->posted].post_at > now && me->ops[me->posted].post_at < next)
 		next = me->ops[me->posted].post_at;
-	else if (me->posted < me->num_ops && rc_state_get(&ep->qp) == RC_ERROR)
+	else if (me->posted < me->num_ops && transport_qp_state(&ep->qp) == TRANSPORT_ERROR)
 		next = now + 1;
 	if (me->act_at && now >= me->act_at) {
 		me->act_at = 0;
@@ -540,9 +540,9 @@ static void plan_config(struct storm *s)
 	uint32_t mtu = 256u << below(s, 5);
 
 	for (int i = 0; i < 2; i++) {
-		struct rc_config *c = &s->ep[i].config;
+		struct transport_config *c = &s->ep[i].config;
 
-		*c = (struct rc_config){
+		*c = (struct transport_config){
 			.qpn = 0x100 + (uint32_t)i,
 			.dest_qpn = 0x101 - (uint32_t)i,
 			.mtu = mtu,
@@ -754,7 +754,7 @@ static void check_status(struct storm *s)
 		CHECK(s, a->failed_status == local[s->error] || (lost && (remote || s->error == STORM_NEVER_READY)), "status %u, not %u",
 		      a->failed_status, local[s->error]);
 		CHECK(s, !refused || a->succeeded == s->spoiled || lost, "%u operations succeeded, not %u", a->succeeded, s->spoiled);
-		CHECK(s, rc_state_get(&s->ep[0].qp) == RC_ERROR, "a is not in the error state");
+		CHECK(s, transport_qp_state(&s->ep[0].qp) == TRANSPORT_ERROR, "a is not in the error state");
 	} else {
 		CHECK(s, a->succeeded == a->num_ops, "no error and not done");
 	}
@@ -770,16 +770,16 @@ static void check_status(struct storm *s)
 		want_recv = TRANSPORT_LOC_PROT_ERR;
 	else if (s->error == STORM_SEND_TOO_LONG)
 		want_recv = TRANSPORT_LOC_LEN_ERR;
-	CHECK(s, rc_state_get(&s->ep[1].qp) == RC_ERROR, "b is not in the error state");
+	CHECK(s, transport_qp_state(&s->ep[1].qp) == TRANSPORT_ERROR, "b is not in the error state");
 	if (want_recv) {
 		CHECK(s, b->recv_failed && b->recv_failed_status == want_recv, "receive status %u, not %u", b->recv_failed_status,
 		      want_recv);
 		CHECK(s, (int)b->recvs_succeeded == op->recv, "%u receives, not %d", b->recvs_succeeded, op->recv);
 	}
 	if (s->error == STORM_QP_FORBIDS_WRITE || s->error == STORM_SEND_TOO_LONG)
-		CHECK(s, s->ep[1].events & RC_EVENT_REQ_ERR, "no REQ_ERR event");
+		CHECK(s, s->ep[1].events & TRANSPORT_EVENT_REQ_ERR, "no REQ_ERR event");
 	else if (s->error != STORM_RECV_BAD_LKEY && s->error != STORM_BAD_REMOTE_INVALIDATE)
-		CHECK(s, s->ep[1].events & RC_EVENT_ACCESS_ERR, "no ACCESS_ERR event");
+		CHECK(s, s->ep[1].events & TRANSPORT_EVENT_ACCESS_ERR, "no ACCESS_ERR event");
 	CHECK(s, b->recvs_done == b->recvs_posted, "receives of b: %u of %u", b->recvs_done, b->recvs_posted);
 }
 
@@ -908,7 +908,7 @@ static bool run(uint64_t seed)
 		check_end(s);
 	}
 	for (int i = 0; i < 2; i++) {
-		const struct rc_stats *st = rc_stats_get(&s->ep[i].qp);
+		const struct transport_stats *st = transport_qp_stats(&s->ep[i].qp);
 
 		total_packets += st->sent_packets;
 		total_bytes += st->sent_bytes;

@@ -214,7 +214,7 @@ static void drain_queue_then(struct stage *s)
 		rc_to_sqd(&s->a.qp);
 		write_(s, 20);
 	} else {
-		note(s, rc_is_draining(&s->a.qp) ? "a: still draining" : s->a.events & RC_EVENT_SQ_DRAINED ? "a: drained, to RTS" : "a: ?");
+		note(s, rc_is_draining(&s->a.qp) ? "a: still draining" : s->a.events & TRANSPORT_EVENT_SQ_DRAINED ? "a: drained, to RTS" : "a: ?");
 		rc_to_rts(&s->a.qp, &s->a.config);
 		sim_wake(&s->a, s->world.now);
 	}
@@ -353,7 +353,7 @@ static void play(struct stage *s, const struct scene *scene)
 	sim_host_region(&s->b.host, 0x2000, MEMORY, TRANSPORT_REMOTE_READ, KEY_B_READ);
 	sim_host_region(&s->b.host, 0x2000, 8, TRANSPORT_LOCAL_WRITE | TRANSPORT_REMOTE_ATOMIC, KEY_B_WORD)->invalidatable = true;
 	s->a.link = s->b.link = link;
-	s->a.config = (struct rc_config){
+	s->a.config = (struct transport_config){
 		.qpn = 1, .dest_qpn = 2, .mtu = 256, .sq_psn = same(scene->name, "psn wrap") ? 0xfffffe : 0x10, .access = 14,
 		.max_rd_atomic = 2, .max_dest_rd_atomic = 2,
 		.timeout = 14, .retry_cnt = 7, .rnr_retry = 7, .min_rnr_timer = 7, .lossless = scene->lossless, .pkey = 0xffff,

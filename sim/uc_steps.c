@@ -18,11 +18,11 @@ enum { MTU = 256, KEY = 1, KEY_GOING = 2, NOW = 1000000, QKEY = 0x777, CONTROLLE
 static uint8_t buf[64 * 1024], grh[UD_GRH_BYTES];
 
 struct one {
-	struct uc_qp uc;
-	struct ud_qp ud;
+	struct transport_qp uc;
+	struct transport_qp ud;
 	struct sim_host host;
-	struct uc_config uc_config;
-	struct ud_config ud_config;
+	struct transport_config uc_config;
+	struct transport_config ud_config;
 };
 
 static struct one *open_host(void)
@@ -40,10 +40,11 @@ static struct one *open_uc(bool srq, bool rts)
 {
 	struct one *o = open_host();
 
-	o->uc_config = (struct uc_config){ .qpn = 1, .dest_qpn = 2, .mtu = MTU, .sq_psn = 0xfffffe, .rq_psn = 200,
+	o->uc_config = (struct transport_config){ .qpn = 1, .dest_qpn = 2, .mtu = MTU, .sq_psn = 0xfffffe, .rq_psn = 200,
 					   .access = TRANSPORT_REMOTE_WRITE, .pkey = 0xffff, .srq = srq };
-	uc_init(&o->uc, (struct transport_memory){ &sim_host_memory_ops, &o->host }, &o->host.sq, &sim_host_recv_ops, &o->host);
-	uc_to_init(&o->uc);
+	transport_qp_init(&o->uc, &uc_ops, (struct transport_memory){ &sim_host_memory_ops, &o->host }, &o->host.sq,
+			  &sim_host_recv_ops, &o->host);
+	transport_qp_to_init(&o->uc);
 	uc_to_rtr(&o->uc, &o->uc_config);
 	if (rts)
 		uc_to_rts(&o->uc, &o->uc_config);
@@ -54,9 +55,10 @@ static struct one *open_ud(uint32_t qpn, bool srq)
 {
 	struct one *o = open_host();
 
-	o->ud_config = (struct ud_config){ .qpn = qpn, .mtu = 1024, .sq_psn = 5, .qkey = QKEY, .pkey = 0xffff, .srq = srq };
-	ud_init(&o->ud, (struct transport_memory){ &sim_host_memory_ops, &o->host }, &o->host.sq, &sim_host_recv_ops, &o->host);
-	ud_to_init(&o->ud);
+	o->ud_config = (struct transport_config){ .qpn = qpn, .mtu = 1024, .sq_psn = 5, .qkey = QKEY, .pkey = 0xffff, .srq = srq };
+	transport_qp_init(&o->ud, &ud_ops, (struct transport_memory){ &sim_host_memory_ops, &o->host }, &o->host.sq,
+			  &sim_host_recv_ops, &o->host);
+	transport_qp_to_init(&o->ud);
 	ud_to_rtr(&o->ud, &o->ud_config);
 	ud_to_rts(&o->ud, &o->ud_config);
 	return o;
@@ -121,7 +123,7 @@ static int sent(struct one *o)
 {
 	struct transport_completion c;
 
-	return uc_send_completion_next(&o->uc, &c) ? (int)c.status : -1;
+	return transport_qp_send_done(&o->uc, &c) ? (int)c.status : -1;
 }
 
 /* wr_id * 100 + status, -1 when there is none. */
@@ -129,7 +131,7 @@ static int received(struct one *o)
 {
 	struct transport_completion c;
 
-	return uc_recv_completion_next(&o->uc, &c) ? (int)(c.wr_id * 100 + c.status) : -1;
+	return transport_qp_recv_done(&o->uc, &c) ? (int)(c.wr_id * 100 + c.status) : -1;
 }
 
 static void uc_send_is_done_when_it_has_left(void **state)
@@ -151,7 +153,7 @@ static void uc_send_is_done_when_it_has_left(void **state)
 	assert_int_equal(sent(o), 0);
 	assert_int_equal(uc_sq_psn(&o->uc), 1);
 	assert_false(uc_wants_room(&o->uc, NOW));
-	assert_int_equal(uc_deadline(&o->uc), BASE_NEVER);
+	assert_int_equal(transport_qp_deadline(&o->uc), BASE_NEVER);
 	close_qp(o);
 }
 
@@ -164,8 +166,8 @@ static void uc_send_error_spares_the_receiver(void **state)
 	post(o, TRANSPORT_OP_SEND_WITH_INV, 4, KEY, 1); /* UC has no such packet */
 	post(o, TRANSPORT_OP_SEND, 4, KEY, 0);
 	assert_false(pull_some(o, &run, 1));
-	assert_int_equal(uc_state_get(&o->uc), UC_SQE);
-	assert_int_equal(uc_events_take(&o->uc), UC_EVENT_ENTERED_SQE);
+	assert_int_equal(transport_qp_state(&o->uc), TRANSPORT_SQE);
+	assert_int_equal(transport_qp_events_take(&o->uc), TRANSPORT_EVENT_ENTERED_SQE);
 	assert_int_equal(sent(o), TRANSPORT_LOC_QP_OP_ERR);
 	assert_int_equal(sent(o), TRANSPORT_WR_FLUSH_ERR);
 	post(o, TRANSPORT_OP_SEND, 4, KEY, 0);
@@ -192,7 +194,7 @@ static void uc_memory_that_goes_half_way(void **state)
 	o->host.regions[1].revoked = true;
 	assert_false(pull_some(o, &run, 1));
 	/* SQD has no way to SQE. */
-	assert_int_equal(uc_state_get(&o->uc), UC_ERROR);
+	assert_int_equal(transport_qp_state(&o->uc), TRANSPORT_ERROR);
 	assert_int_equal(sent(o), TRANSPORT_LOC_PROT_ERR);
 	close_qp(o);
 }
@@ -206,9 +208,9 @@ static void uc_drains_at_a_message_end(void **state)
 	post(o, TRANSPORT_OP_SEND, 2, KEY, 0);
 	assert_true(pull_some(o, &run, 1));
 	uc_to_sqd(&o->uc);
-	assert_int_equal(uc_events_take(&o->uc), 0);
+	assert_int_equal(transport_qp_events_take(&o->uc), 0);
 	assert_true(pull_some(o, &run, 1));
-	assert_int_equal(uc_events_take(&o->uc), UC_EVENT_SQ_DRAINED);
+	assert_int_equal(transport_qp_events_take(&o->uc), TRANSPORT_EVENT_SQ_DRAINED);
 	assert_false(pull_some(o, &run, 1));
 	uc_to_rts(&o->uc, &o->uc_config);
 	assert_true(pull_some(o, &run, 1));
@@ -236,7 +238,7 @@ static void uc_gap_costs_the_message(void **state)
 
 	post_recv(o, 4 * MTU, KEY);
 	assert_int_equal(give(o, WIRE_UC_SEND_FIRST, 200, MTU), UC_TOOK);
-	assert_int_equal(uc_events_take(&o->uc), UC_EVENT_COMM_EST);
+	assert_int_equal(transport_qp_events_take(&o->uc), TRANSPORT_EVENT_COMM_EST);
 	assert_int_equal(give(o, WIRE_UC_SEND_LAST, 202, MTU), UC_DROPPED_GAP);
 	assert_int_equal(give(o, WIRE_UC_SEND_MIDDLE, 201, MTU), UC_DROPPED_OLD);
 	assert_int_equal(give(o, WIRE_UC_SEND_LAST, 203, MTU), UC_DROPPED_GAP);
@@ -247,7 +249,7 @@ static void uc_gap_costs_the_message(void **state)
 	assert_int_equal(give(o, WIRE_UC_SEND_ONLY, 210, 4), UC_TOOK);
 	assert_int_equal(received(o), 0);
 	assert_int_equal(o->host.recvs_taken, 1);
-	assert_int_equal(uc_stats_get(&o->uc)->abandoned, 1);
+	assert_int_equal(transport_qp_stats(&o->uc)->abandoned, 1);
 	assert_int_equal(give(o, WIRE_UC_SEND_ONLY, 210, 4), UC_DROPPED_OLD);
 	/* So far behind can only be ahead. */
 	post_recv(o, 4, KEY);
@@ -268,7 +270,7 @@ static void uc_message_begins_within_another(void **state)
 	assert_int_equal(give(o, WIRE_UC_SEND_ONLY, 204, 4), UC_TOOK);
 	assert_int_equal(received(o), 0);
 	assert_int_equal(received(o), -1);
-	assert_int_equal(uc_stats_get(&o->uc)->abandoned, 2);
+	assert_int_equal(transport_qp_stats(&o->uc)->abandoned, 2);
 	close_qp(o);
 }
 
@@ -329,8 +331,8 @@ static void uc_refuses_in_silence(void **state)
 	assert_int_equal(uc_receive(&o->uc, NOW, &run, false), UC_DROPPED_PKEY);
 	assert_int_equal(give(o, WIRE_RC_SEND_ONLY, 210, 4), UC_DROPPED_OPCODE);
 	assert_int_equal(received(o), -1);
-	assert_int_equal(uc_state_get(&o->uc), UC_RTS);
-	assert_int_equal(uc_events_take(&o->uc), 0);
+	assert_int_equal(transport_qp_state(&o->uc), TRANSPORT_RTS);
+	assert_int_equal(transport_qp_events_take(&o->uc), 0);
 	assert_int_equal(give(o, WIRE_UC_SEND_ONLY, 210, 4), UC_TOOK);
 	assert_int_equal(received(o), 0); /* the one of the beginning */
 	uc_to_error(&o->uc);
@@ -345,8 +347,8 @@ static void uc_own_bad_receive_is_an_error(void **state)
 	post_recv(o, 64, 99);
 	assert_int_equal(give(o, WIRE_UC_SEND_ONLY, 200, 4), UC_FAILED);
 	assert_int_equal(received(o), TRANSPORT_LOC_PROT_ERR);
-	assert_int_equal(uc_state_get(&o->uc), UC_ERROR);
-	assert_int_equal(uc_events_take(&o->uc), UC_EVENT_ENTERED_ERROR);
+	assert_int_equal(transport_qp_state(&o->uc), TRANSPORT_ERROR);
+	assert_int_equal(transport_qp_events_take(&o->uc), TRANSPORT_EVENT_ENTERED_ERROR);
 	close_qp(o);
 }
 
@@ -364,8 +366,8 @@ static void uc_held_receive_when_the_qp_leaves(void **state)
 		uc_to_error(&o->uc);
 		assert_int_equal(received(o), srq && !under_way ? TRANSPORT_REM_INV_REQ_ERR : TRANSPORT_WR_FLUSH_ERR);
 		assert_int_equal(received(o), -1);
-		uc_reset(&o->uc);
-		assert_int_equal(uc_state_get(&o->uc), UC_RESET);
+		transport_qp_reset(&o->uc);
+		assert_int_equal(transport_qp_state(&o->uc), TRANSPORT_RESET);
 		close_qp(o);
 	}
 }
@@ -380,7 +382,7 @@ static enum ud_verdict deliver(struct one *o, const struct transport_run *run)
 static int ud_received(struct one *o, struct transport_completion *c)
 {
 	memset(c, 0, sizeof(*c));
-	return ud_recv_completion_next(&o->ud, c) ? (int)(c->wr_id * 100 + c->status) : -1;
+	return transport_qp_recv_done(&o->ud, c) ? (int)(c->wr_id * 100 + c->status) : -1;
 }
 
 static bool ud_pull(struct one *o, struct transport_run *run, size_t bytes)
@@ -395,7 +397,7 @@ static int ud_sent(struct one *o)
 {
 	struct transport_completion c;
 
-	return ud_send_completion_next(&o->ud, &c) ? (int)c.status : -1;
+	return transport_qp_send_done(&o->ud, &c) ? (int)c.status : -1;
 }
 
 static void ud_goes_where_each_wqe_says(void **state)
@@ -421,7 +423,7 @@ static void ud_goes_where_each_wqe_says(void **state)
 	assert_int_equal(pkt.payload_len, 5);
 	assert_int_equal(ud_next_ah(&o->ud, &ah), 1);
 	assert_int_equal(ah, 42);
-	assert_int_equal(ud_stats_get(&o->ud)->oversized, 1);
+	assert_int_equal(transport_qp_stats(&o->ud)->oversized, 1);
 	assert_int_equal(ud_sent(o), 0);
 	assert_int_equal(ud_sent(o), 0); /* nothing went out and nobody is told */
 	assert_true(ud_pull(o, &run, 4096));
@@ -539,7 +541,7 @@ static void ud_send_error_spares_the_receiver(void **state)
 	post(o, TRANSPORT_OP_SEND, 5, KEY, 0);
 	assert_int_equal(ud_next_ah(&o->ud, &ah), 1);
 	assert_false(ud_pull(o, &run, 4096));
-	assert_int_equal(ud_state_get(&o->ud), UD_SQE);
+	assert_int_equal(transport_qp_state(&o->ud), TRANSPORT_SQE);
 	assert_int_equal(ud_next_ah(&o->ud, &ah), 0);
 	assert_int_equal(ud_sent(o), TRANSPORT_LOC_PROT_ERR);
 	assert_int_equal(ud_sent(o), TRANSPORT_WR_FLUSH_ERR);
@@ -549,9 +551,9 @@ static void ud_send_error_spares_the_receiver(void **state)
 	post(o, TRANSPORT_OP_RDMA_WRITE, 4, KEY, 0);
 	assert_int_equal(ud_next_ah(&o->ud, &ah), 0);
 	assert_int_equal(ud_sent(o), TRANSPORT_LOC_QP_OP_ERR);
-	assert_int_equal(ud_events_take(&o->ud), UD_EVENT_ENTERED_SQE);
+	assert_int_equal(transport_qp_events_take(&o->ud), TRANSPORT_EVENT_ENTERED_SQE);
 	assert_int_equal(deliver(o, &run), UD_FAILED);
-	assert_int_equal(ud_state_get(&o->ud), UD_ERROR);
+	assert_int_equal(transport_qp_state(&o->ud), TRANSPORT_ERROR);
 	close_qp(o);
 }
 

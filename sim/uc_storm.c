@@ -121,7 +121,7 @@ static uint64_t between(struct storm *s, uint64_t low, uint64_t high)
 
 static int state_of(const struct sim_endpoint *ep)
 {
-	return ep->kind == &sim_ud ? (int)ud_state_get(&ep->ud) : (int)uc_state_get(&ep->uc);
+	return ep->kind == &sim_ud ? (int)transport_qp_state(&ep->ud) : (int)transport_qp_state(&ep->uc);
 }
 
 static void close_qp(struct sim_endpoint *ep)
@@ -136,11 +136,11 @@ static void close_qp(struct sim_endpoint *ep)
 static void set_rts(struct sim_endpoint *ep)
 {
 	if (ep->kind == &sim_ud) {
-		struct ud_config c = ep->ud.config;
+		struct transport_config c = ep->ud.config;
 
 		ud_to_rts(&ep->ud, &c);
 	} else {
-		struct uc_config c = ep->uc.config;
+		struct transport_config c = ep->uc.config;
 
 		uc_to_rts(&ep->uc, &c);
 	}
@@ -180,14 +180,14 @@ static void on_send(struct sim_endpoint *ep, const struct transport_completion *
 		return;
 	}
 	CHECK(s, c->signaled, "%s: an error without a completion", ep->name);
-	op->cut = state_of(ep) == UC_ERROR;
+	op->cut = state_of(ep) == TRANSPORT_ERROR;
 	op->silent = !op->cut;
 	if (!me->flushing) {
 		CHECK(s, me->failed_status == 0, "%s: a second error, %u", ep->name, c->status);
 		me->failed_at = me->done - 1;
 		me->failed_status = c->status;
 		me->flushing = true;
-		if (state_of(ep) == UC_SQE)
+		if (state_of(ep) == TRANSPORT_SQE)
 			me->resume_at = s->world.now + 1 + below(s, 20000);
 	} else {
 		CHECK(s, c->status == TRANSPORT_WR_FLUSH_ERR, "%s: status %u in a flush", ep->name, c->status);
@@ -308,7 +308,7 @@ static uint64_t app(struct sim_endpoint *ep, uint64_t now)
 			break;
 		next = now + 1;
 	}
-	if (me->resume_at && now >= me->resume_at && state_of(ep) == UC_SQE) {
+	if (me->resume_at && now >= me->resume_at && state_of(ep) == TRANSPORT_SQE) {
 		me->resume_at = 0;
 		set_rts(ep);
 		/* What was posted before ends flushed, and only that. */
@@ -322,7 +322,7 @@ static uint64_t app(struct sim_endpoint *ep, uint64_t now)
 	next = sooner(next, me->resume_at, now);
 	if (me->posted < me->num_ops)
 		next = sooner(next, me->ops[me->posted].post_at, now);
-	if (me->posted < me->num_ops && state_of(ep) >= UC_SQE)
+	if (me->posted < me->num_ops && state_of(ep) >= TRANSPORT_SQE)
 		next = now + 1;
 	if (me->act_at && now >= me->act_at) {
 		me->act_at = 0;
@@ -330,7 +330,7 @@ static uint64_t app(struct sim_endpoint *ep, uint64_t now)
 		next = now + 1;
 	}
 	next = sooner(next, me->act_at, now);
-	if (me->sqd_at && now >= me->sqd_at && state_of(ep) == UC_RTS) {
+	if (me->sqd_at && now >= me->sqd_at && state_of(ep) == TRANSPORT_RTS) {
 		me->sqd_at = 0;
 		ep->events = 0;
 		if (s->ud)
@@ -339,9 +339,9 @@ static uint64_t app(struct sim_endpoint *ep, uint64_t now)
 			uc_to_sqd(&ep->uc);
 	}
 	next = sooner(next, me->sqd_at, now);
-	if (state_of(ep) == UC_SQD) {
+	if (state_of(ep) == TRANSPORT_SQD) {
 		ep->events |= ep->kind->events_take(ep);
-		if (ep->events & UC_EVENT_SQ_DRAINED) {
+		if (ep->events & TRANSPORT_EVENT_SQ_DRAINED) {
 			CHECK(s, s->ud || !uc_is_draining(&ep->uc), "%s: drained and draining", ep->name);
 			CHECK(s, !ep->kind->wants_room(ep, now), "%s: drained and sending", ep->name);
 			set_rts(ep);
@@ -578,7 +578,7 @@ static bool plan(struct storm *s)
 		ep->on_send = on_send;
 		ep->on_recv = on_recv;
 		ep->peer = &s->ep[1 - i];
-		ep->config = (struct rc_config){
+		ep->config = (struct transport_config){
 			.qpn = 0x100 + (uint32_t)i,
 			.dest_qpn = 0x101 - (uint32_t)i,
 			.mtu = mtu,
@@ -649,15 +649,15 @@ static void check_side(struct storm *s, struct side *me)
 
 		CHECK(s, me->failed_status == want[s->error] && me->failed_at == s->spoiled, "%s: %u failed with %u", me->ep->name,
 		      me->failed_at, me->failed_status);
-		CHECK(s, me->restarts == 1 && state_of(me->ep) == UC_RTS, "%s: not restarted", me->ep->name);
+		CHECK(s, me->restarts == 1 && state_of(me->ep) == TRANSPORT_RTS, "%s: not restarted", me->ep->name);
 	} else if (s->error < STORM_RECV_BAD_LKEY && !s->garbage) {
 		CHECK(s, !me->failed_status, "%s: send %u failed with %u", me->ep->name, me->failed_at, me->failed_status);
 		CHECK(s, !me->recv_failed, "%s: a receive failed with %u", me->ep->name, me->recv_failed_status);
 	} else if (s->error == STORM_RECV_BAD_LKEY && me == &s->side[1] && me->recv_failed) {
-		CHECK(s, me->recv_failed_status == TRANSPORT_LOC_PROT_ERR && state_of(me->ep) == UC_ERROR, "b: status %u",
+		CHECK(s, me->recv_failed_status == TRANSPORT_LOC_PROT_ERR && state_of(me->ep) == TRANSPORT_ERROR, "b: status %u",
 		      me->recv_failed_status);
 	}
-	if (state_of(me->ep) == UC_ERROR)
+	if (state_of(me->ep) == TRANSPORT_ERROR)
 		CHECK(s, me->recvs_done == me->recvs_posted, "%s: %u of %u receives", me->ep->name, me->recvs_done, me->recvs_posted);
 	if (s->garbage)
 		return;

@@ -50,11 +50,11 @@ struct sim_endpoint {
 	struct sim_endpoint *peer;
 	const char *name;
 	const struct sim_kind *kind;
-	struct rc_qp qp; /* the one that kind says */
-	struct uc_qp uc;
-	struct ud_qp ud;
+	struct transport_qp qp; /* the one that kind says */
+	struct transport_qp uc;
+	struct transport_qp ud;
 	struct sim_host host;
-	struct rc_config config;
+	struct transport_config config;
 	struct sim_link link; /* what it sends over */
 
 	struct sim_packet *inbox_head, **inbox_tail;

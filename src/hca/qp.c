@@ -36,19 +36,12 @@ static int init_check(const struct hca_pd *pd, const struct hca_qp_init *init)
 {
 	const struct hca_qp_cap *cap = &init->cap;
 
-	switch (init->type) {
-	case HCA_QPT_RC:
-	case HCA_QPT_UC:
-	case HCA_QPT_UD:
-		break;
-	case HCA_QPT_RAW_PACKET:
-	case HCA_QPT_XRC_SEND:
-	case HCA_QPT_XRC_RECV:
+	if (!hca_qp_transition_exists(init->type, HCA_QPS_RESET, HCA_QPS_INIT))
+		return BASE_ERR_INVAL;
+	if (hca_qp_type_ops_find(init->type) == NULL) {
 		base_explain("QP refused: this type does not exist yet");
 		return BASE_ERR_UNSUPPORTED;
 	}
-	if (hca_qp_type_ops_find(init->type) == NULL)
-		return BASE_ERR_INVAL;
 	if (init->send_cq == NULL || init->recv_cq == NULL || init->send_cq->context != pd->context ||
 	    init->recv_cq->context != pd->context || (init->srq != NULL && init->srq->pd->context != pd->context)) {
 		base_explain("QP refused: it needs two CQs (and an SRQ, if any) of its own context");
@@ -83,7 +76,7 @@ static int sq_allocate(struct hca_qp *qp, struct hca_qp_cap *cap)
 	qp->sq.slots = aligned_alloc(SLOT_ALIGN, (size_t)qp->sq.stride * depth);
 	if (qp->sq.slots == NULL)
 		return BASE_ERR_NOMEM;
-	if (qp->type != HCA_QPT_UD)
+	if (!qp->ops->is_datagram)
 		return 0;
 	qp->paths = calloc(depth, sizeof(*qp->paths));
 	return qp->paths == NULL ? BASE_ERR_NOMEM : 0;
@@ -121,6 +114,7 @@ int hca_qp_create(struct hca_pd *pd, struct hca_qp_init *init, struct hca_qp **o
 	if (qp == NULL)
 		return BASE_ERR_NOMEM;
 	qp->type = init->type;
+	qp->ops = hca_qp_type_ops_find(init->type);
 	err = sq_allocate(qp, &cap);
 	if (err != 0)
 		goto free_sq;
@@ -134,7 +128,6 @@ int hca_qp_create(struct hca_pd *pd, struct hca_qp_init *init, struct hca_qp **o
 	qp->context = pd->context;
 	qp->pd = pd;
 	qp->user = init->user;
-	qp->ops = hca_qp_type_ops_find(init->type);
 	qp->send_cq = init->send_cq;
 	qp->recv_cq = init->recv_cq;
 	qp->srq = init->srq;
@@ -144,7 +137,8 @@ int hca_qp_create(struct hca_pd *pd, struct hca_qp_init *init, struct hca_qp **o
 	pthread_mutex_init(&qp->sq_lock, NULL);
 	hca_async_source_init(&qp->source, qp->context, qp->user);
 	dma_view_init(&qp->view, qp->context->device->config.memory, pd->number);
-	qp->ops->init(qp, (struct transport_memory){ &hca_qp_memory_ops, qp });
+	transport_qp_init(&qp->transport, qp->ops->transport, (struct transport_memory){ &hca_qp_memory_ops, qp }, &qp->sq,
+			  &hca_qp_recv_ops, qp);
 	qp->flow.ops = &qp->ops->flow;
 	/*
 	 * No op runs before the QP is kicked, and packets meet the state RESET: but the export must be there. Nobody knows the
@@ -182,7 +176,7 @@ void hca_qp_destroy(struct hca_qp *qp)
 	const struct hca_engine *engine = hca_context_engine(qp->context);
 
 	/* Only the reliable owe their peer something. */
-	engine->ops->flow_remove(engine->context, &qp->flow, qp->type == HCA_QPT_RC);
+	engine->ops->flow_remove(engine->context, &qp->flow, qp->ops->is_reliable);
 	if (qp->srq != NULL)
 		hca_srq_forget_dry(qp->srq, qp);
 	atomic_store_explicit(&qp->exported->qpn, 0, memory_order_release);

@@ -15,6 +15,14 @@
 
 #include "base/err.h"
 
+_Static_assert((int)TRANSPORT_ERROR == HCA_QPS_ERR && (int)TRANSPORT_SQE == HCA_QPS_SQE && (int)TRANSPORT_RTS == HCA_QPS_RTS,
+	       "one set of states");
+
+static enum hca_qp_state state_of(const struct hca_qp *qp)
+{
+	return (enum hca_qp_state)transport_qp_state(&qp->transport);
+}
+
 static struct hca_rq *queue_of(struct hca_qp *qp)
 {
 	return qp->srq != NULL ? &qp->srq->rq : &qp->rq;
@@ -76,8 +84,8 @@ static void push(struct hca_qp *qp, struct hca_cq *cq, const struct transport_co
 		.solicited = !is_send && done->solicited,
 	};
 
-	if (!hca_cq_push(cq, &cqe) && qp->ops->state(qp) != HCA_QPS_ERR) {
-		qp->ops->to_error(qp);
+	if (!hca_cq_push(cq, &cqe) && state_of(qp) != HCA_QPS_ERR) {
+		qp->ops->transport->to_error(&qp->transport);
 		hca_async_raise(&qp->source, HCA_ASYNC_QP_FATAL);
 	}
 }
@@ -96,7 +104,7 @@ static void stage_receives(struct hca_qp *qp)
 		if (qp->staged_count == HCA_QP_STAGED)
 			push_staged(qp); /* more than a round can bring: the ACK has had its chance in the rounds before */
 		struct transport_completion *at = &qp->staged[qp->staged_count];
-		if (qp->ops->recv_done(qp, at) == 0)
+		if (transport_qp_recv_done(&qp->transport, at) == 0)
 			return;
 		recv_give_back(qp, at->index);
 		qp->staged_count++;
@@ -125,10 +133,38 @@ void hca_qp_received(struct hca_qp *qp, const struct link_rx *rx, enum hca_port_
 	stage_receives(qp);
 }
 
-void hca_qp_sent(struct hca_qp *qp, const struct transport_run *run)
+int hca_qp_next(struct node_flow *flow, uint64_t now, const struct transport_room *room, struct transport_run *out, size_t *used)
 {
-	hca_count(qp->context->device, HCA_PORT_SENT_PACKETS, run->packets);
-	hca_count(qp->context->device, HCA_PORT_SENT_BYTES, run->head.payload_len);
+	struct hca_qp *qp = hca_qp_of(flow);
+	int n = qp->ops->transport->next(&qp->transport, now, room, out, used);
+
+	if (n > 0) {
+		hca_count(qp->context->device, HCA_PORT_SENT_PACKETS, out->packets);
+		hca_count(qp->context->device, HCA_PORT_SENT_BYTES, out->head.payload_len);
+	}
+	return n;
+}
+
+bool hca_qp_wants_room(struct node_flow *flow, uint64_t now)
+{
+	struct hca_qp *qp = hca_qp_of(flow);
+
+	return qp->ops->transport->wants_room(&qp->transport, now);
+}
+
+uint64_t hca_qp_deadline(struct node_flow *flow)
+{
+	return transport_qp_deadline(&hca_qp_of(flow)->transport);
+}
+
+void hca_qp_tick(struct node_flow *flow, uint64_t now, uint64_t excused_ns)
+{
+	transport_qp_tick(&hca_qp_of(flow)->transport, now, excused_ns);
+}
+
+void hca_qp_peer_gone(struct node_flow *flow, uint64_t now)
+{
+	transport_qp_peer_gone(&hca_qp_of(flow)->transport, now);
 }
 
 uint64_t hca_qp_dry(struct hca_qp *qp, uint64_t now, bool may_wait)
@@ -173,17 +209,17 @@ static void raise_events(struct hca_qp *qp)
 		uint32_t bit;
 		enum hca_async_type type;
 	} events[] = {
-		{ HCA_QP_EVENT_COMM_EST, HCA_ASYNC_COMM_EST },
-		{ HCA_QP_EVENT_REQ_ERR, HCA_ASYNC_QP_REQ_ERR },
-		{ HCA_QP_EVENT_ACCESS_ERR, HCA_ASYNC_QP_ACCESS_ERR },
-		{ HCA_QP_EVENT_FATAL, HCA_ASYNC_QP_FATAL },
+		{ TRANSPORT_EVENT_COMM_EST, HCA_ASYNC_COMM_EST },
+		{ TRANSPORT_EVENT_REQ_ERR, HCA_ASYNC_QP_REQ_ERR },
+		{ TRANSPORT_EVENT_ACCESS_ERR, HCA_ASYNC_QP_ACCESS_ERR },
+		{ TRANSPORT_EVENT_FATAL, HCA_ASYNC_QP_FATAL },
 	};
-	uint32_t bits = qp->ops->events_take(qp);
+	uint32_t bits = transport_qp_events_take(&qp->transport);
 
 	for (unsigned i = 0; bits != 0 && i < sizeof(events) / sizeof(events[0]); i++)
 		if (bits & events[i].bit)
 			hca_async_raise(&qp->source, events[i].type);
-	if ((bits & HCA_QP_EVENT_SQ_DRAINED) && qp->notify_drained)
+	if ((bits & TRANSPORT_EVENT_SQ_DRAINED) && qp->notify_drained)
 		hca_async_raise(&qp->source, HCA_ASYNC_SQ_DRAINED);
 }
 
@@ -209,21 +245,46 @@ const char *const hca_qp_counter_names[EXPORT_QP_COUNTERS] = {
 };
 _Static_assert((int)HCA_QP_COUNTERS <= (int)EXPORT_QP_COUNTERS, "they fit");
 
+static void count(const struct hca_qp *qp, uint64_t values[HCA_QP_COUNTERS])
+{
+	const struct transport_stats *s = transport_qp_stats(&qp->transport);
+
+	values[HCA_QP_SENT_PACKETS] = s->sent_packets;
+	values[HCA_QP_SENT_BYTES] = s->sent_bytes;
+	values[HCA_QP_RECEIVED_PACKETS] = s->received_packets;
+	values[HCA_QP_RECEIVED_BYTES] = s->received_bytes;
+	values[HCA_QP_RETRANSMITTED_PACKETS] = s->retransmitted_packets;
+	values[HCA_QP_TIMEOUTS] = s->timeouts;
+	values[HCA_QP_TAIL_PROBES] = s->tail_probes;
+	values[HCA_QP_ACKS_SENT] = s->acks_sent;
+	values[HCA_QP_NAKS_SENT] = s->naks_sent;
+	values[HCA_QP_RNR_NAKS_SENT] = s->rnr_naks_sent;
+	values[HCA_QP_NAKS_RECEIVED] = s->naks_received;
+	values[HCA_QP_RNR_NAKS_RECEIVED] = s->rnr_naks_received;
+	values[HCA_QP_DUPLICATES] = s->duplicates;
+	values[HCA_QP_OUT_OF_ORDER] = s->out_of_order;
+	values[HCA_QP_WINDOW_SHRINKS] = s->window_shrinks;
+	values[HCA_QP_ABANDONED] = s->abandoned;
+	values[HCA_QP_OVERSIZED] = s->oversized;
+	values[HCA_QP_DRY_DROPS] = qp->dry_drops;
+}
+
 static void export_follow(struct hca_qp *qp)
 {
-	uint64_t values[HCA_QP_COUNTERS] = { 0 };
+	const struct transport_ops *transport = qp->ops->transport;
+	uint64_t values[HCA_QP_COUNTERS];
 
-	qp->ops->count(qp, values);
+	count(qp, values);
 	for (unsigned i = 0; i < HCA_QP_COUNTERS; i++)
 		atomic_store_explicit(&qp->exported->counters[i], values[i], memory_order_relaxed);
-	if (qp->ops->rq_psn != NULL)
-		atomic_store_explicit(&qp->exported->rq_psn, qp->ops->rq_psn(qp), memory_order_relaxed);
-	atomic_store_explicit(&qp->exported->sq_psn, qp->ops->sq_psn(qp), memory_order_relaxed);
+	if (transport->rq_psn != NULL)
+		atomic_store_explicit(&qp->exported->rq_psn, transport->rq_psn(&qp->transport), memory_order_relaxed);
+	atomic_store_explicit(&qp->exported->sq_psn, transport->sq_psn(&qp->transport), memory_order_relaxed);
 }
 
 void hca_qp_state_follow(struct hca_qp *qp)
 {
-	uint32_t state = (uint32_t)qp->ops->state(qp);
+	uint32_t state = (uint32_t)state_of(qp);
 
 	atomic_store_explicit(&qp->state, state, memory_order_release);
 	atomic_store_explicit(&qp->exported->state, state, memory_order_relaxed);
@@ -239,13 +300,13 @@ void hca_qp_publish(struct node_flow *flow)
 	 * free send slot (ib_send_lat -e does).
 	 */
 	stage_receives(qp);
-	while (qp->ops->send_done(qp, &done) != 0)
+	while (transport_qp_send_done(&qp->transport, &done) != 0)
 		if (done.signaled)
 			push(qp, qp->send_cq, &done, true);
 	push_staged(qp);
 	/* Before the flush: a receive posted meanwhile is either found by it, or its poster finds the state and kicks. */
 	hca_qp_state_follow(qp);
-	if (qp->ops->state(qp) == HCA_QPS_ERR) {
+	if (state_of(qp) == HCA_QPS_ERR) {
 		/*
 		 * The error may have come in this very loop, from a CQ without room: then the receive in use is finished by
 		 * now.

@@ -13,9 +13,7 @@
 #include "hca/qp.h"
 #include "hca/rq.h"
 #include "hca/srq_internal.h"
-#include "transport/rc.h"
-#include "transport/uc.h"
-#include "transport/ud.h"
+#include "transport/qp.h"
 
 enum {
 	HCA_QP_STAGED = 64,
@@ -59,16 +57,8 @@ struct hca_qp {
 	_Atomic bool dry; /* a run waits for a receive: the next one posted kicks */
 
 	/* Progress lock. */
-	union {
-		struct rc_qp rc;
-		struct uc_qp uc;
-		struct ud_qp ud;
-	};
-	union {
-		struct rc_config rc_config;
-		struct uc_config uc_config;
-		struct ud_config ud_config;
-	};
+	struct transport_qp transport;
+	struct transport_config config; /* as of the last modify */
 	struct dma_view view;
 	uint64_t dry_since; /* when the receive queue was first found empty by a run that can wait; 0: since then one was taken */
 	uint64_t dry_drops;

@@ -51,9 +51,29 @@ static void attr_merge(struct hca_qp_attr *to, const struct hca_qp_attr *from, u
 	to->sq_psn &= PSN_MASK;
 }
 
-static bool is_datagram(const struct hca_qp *qp)
+/* What the attributes mean to the transport. The path is set. */
+static struct transport_config config_of(const struct hca_qp *qp, const struct hca_qp_attr *attr)
 {
-	return qp->type == HCA_QPT_UD;
+	uint32_t port_mtu = (uint32_t)atomic_load_explicit(&qp->context->device->active_mtu, memory_order_relaxed);
+
+	return (struct transport_config){
+		.qpn = qp->flow.qpn,
+		.dest_qpn = attr->dest_qpn,
+		.mtu = wire_mtu_bytes((int)(qp->ops->is_datagram ? port_mtu : attr->path_mtu)),
+		.sq_psn = attr->sq_psn,
+		.rq_psn = attr->rq_psn,
+		.access = attr->access,
+		.qkey = attr->qkey,
+		.pkey = HCA_PKEY,
+		.timeout = attr->timeout,
+		.retry_cnt = attr->retry_cnt,
+		.rnr_retry = attr->rnr_retry,
+		.min_rnr_timer = attr->min_rnr_timer,
+		.max_rd_atomic = attr->max_rd_atomic,
+		.max_dest_rd_atomic = attr->max_dest_rd_atomic,
+		.lossless = qp->flow.path.kind == LINK_SHM,
+		.srq = qp->srq != NULL,
+	};
 }
 
 static void export_attr(struct hca_qp *qp)
@@ -62,9 +82,8 @@ static void export_attr(struct hca_qp *qp)
 
 	atomic_store_explicit(&out->dest_qpn, qp->attr.dest_qpn, memory_order_relaxed);
 	atomic_store_explicit(&out->access, qp->attr.access, memory_order_relaxed);
-	atomic_store_explicit(&out->mtu, is_datagram(qp) ? qp->ud_config.mtu : wire_mtu_bytes((int)qp->attr.path_mtu),
-			      memory_order_relaxed);
-	atomic_store_explicit(&out->link_kind, (uint32_t)(is_datagram(qp) ? LINK_NOWHERE : qp->flow.path.kind),
+	atomic_store_explicit(&out->mtu, qp->config.mtu, memory_order_relaxed);
+	atomic_store_explicit(&out->link_kind, (uint32_t)(qp->ops->is_datagram ? LINK_NOWHERE : qp->flow.path.kind),
 			      memory_order_relaxed);
 }
 
@@ -77,7 +96,7 @@ static void reset(struct hca_qp *qp)
 	/* First the state: a post that comes now is refused, one under way ends before we have its lock. */
 	atomic_store(&qp->state, HCA_QPS_RESET);
 	pthread_mutex_lock(&qp->sq_lock);
-	qp->ops->reset(qp);
+	transport_qp_reset(&qp->transport);
 	qp->sq_staged = atomic_load_explicit(&qp->sq.posted, memory_order_relaxed);
 	hca_cq_purge(qp->send_cq, qp);
 	if (qp->recv_cq != qp->send_cq)
@@ -98,38 +117,39 @@ static void apply(struct hca_qp *qp, enum hca_qp_state from, enum hca_qp_state t
 	/* Datagrams may come over any link, and the wire has to be watched for them. */
 	static const struct link_path from_anywhere = { .kind = LINK_UDP };
 	const struct hca_engine *engine = hca_context_engine(qp->context);
+	const struct transport_ops *transport = qp->ops->transport;
 
 	if (path != NULL)
 		engine->ops->flow_path(engine->context, &qp->flow, path);
-	else if (is_datagram(qp) && to == HCA_QPS_RTR)
+	else if (qp->ops->is_datagram && to == HCA_QPS_RTR)
 		engine->ops->flow_path(engine->context, &qp->flow, &from_anywhere);
-	qp->ops->configure(qp, merged);
+	qp->config = config_of(qp, merged);
 	switch (to) {
 	case HCA_QPS_RESET:
 		if (from != HCA_QPS_RESET)
 			reset(qp);
 		break;
 	case HCA_QPS_INIT:
-		qp->ops->to_init(qp);
+		transport_qp_to_init(&qp->transport);
 		break;
 	case HCA_QPS_RTR:
-		qp->ops->to_rtr(qp);
+		transport->to_rtr(&qp->transport, &qp->config);
 		break;
 	case HCA_QPS_RTS:
 		if (from == HCA_QPS_RTS)
-			qp->ops->update(qp);
+			transport->update(&qp->transport, &qp->config);
 		else
-			qp->ops->to_rts(qp);
+			transport->to_rts(&qp->transport, &qp->config);
 		break;
 	case HCA_QPS_SQD:
 		qp->notify_drained = merged->en_sqd_async_notify;
 		if (from == HCA_QPS_SQD)
-			qp->ops->update(qp);
+			transport->update(&qp->transport, &qp->config);
 		else
-			qp->ops->to_sqd(qp);
+			transport->to_sqd(&qp->transport);
 		break;
 	case HCA_QPS_ERR:
-		qp->ops->to_error(qp);
+		transport->to_error(&qp->transport);
 		break;
 	case HCA_QPS_SQE:
 	case HCA_QPS_COUNT:
@@ -174,15 +194,15 @@ static int modify_locked(struct hca_qp *qp, const struct hca_qp_attr *attr, uint
 			return err;
 		path.qpn = qp->flow.qpn;
 		path.dest_qpn = merged.dest_qpn;
-		path.unacked = qp->type == HCA_QPT_UC;
+		path.unacked = !qp->ops->is_reliable;
 	}
 
 	engine->ops->lock(engine->context);
-	if ((uint32_t)qp->ops->state(qp) != from && to != HCA_QPS_RESET && to != HCA_QPS_ERR) {
+	if ((uint32_t)transport_qp_state(&qp->transport) != from && to != HCA_QPS_RESET && to != HCA_QPS_ERR) {
 		hca_qp_state_follow(qp);
 		engine->ops->unlock(engine->context);
 		base_explain("modify of QP 0x%06x refused: it went to %s meanwhile", qp->flow.qpn,
-			     hca_qp_state_text((uint32_t)qp->ops->state(qp)));
+			     hca_qp_state_text((uint32_t)transport_qp_state(&qp->transport)));
 		return BASE_ERR_INVAL;
 	}
 	qp->attr = merged;
@@ -222,14 +242,14 @@ void hca_qp_query(struct hca_qp *qp, struct hca_qp_attr *attr, struct hca_qp_ini
 	*attr = qp->attr;
 	engine->ops->lock(engine->context);
 	hca_qp_state_follow(qp);
-	enum hca_qp_state state = qp->ops->state(qp);
+	enum hca_qp_state state = (enum hca_qp_state)transport_qp_state(&qp->transport);
 	attr->state = attr->cur_state = (uint32_t)state;
-	attr->sq_draining = qp->ops->is_draining(qp);
+	attr->sq_draining = transport_qp_is_draining(&qp->transport);
 	/* Next to expect and to send, once the transport counts them. */
-	if (state >= HCA_QPS_RTR && qp->ops->rq_psn != NULL)
-		attr->rq_psn = qp->ops->rq_psn(qp);
+	if (state >= HCA_QPS_RTR && qp->ops->transport->rq_psn != NULL)
+		attr->rq_psn = qp->ops->transport->rq_psn(&qp->transport);
 	if (state >= HCA_QPS_RTS)
-		attr->sq_psn = qp->ops->sq_psn(qp);
+		attr->sq_psn = qp->ops->transport->sq_psn(&qp->transport);
 	engine->ops->unlock(engine->context);
 	pthread_mutex_unlock(&qp->modify_lock);
 }

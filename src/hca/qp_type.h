@@ -1,21 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What differs between the types of queue pairs, as tables: one file per type (qp_rc.c, qp_uc.c, qp_ud.c) ties a transport
- * to the adapter. Read by hca/qp*.c and device.c alone. All calls need the progress lock but init; none fails.
+ * What differs between the types of queue pairs: one file and one table per type (qp_rc.c, qp_uc.c, qp_ud.c), which name a transport
+ * and take what comes from the links. All the rest is qp_flow.c's and qp_modify.c's. Read by hca/qp*.c and device.c alone. All
+ * calls need the progress lock; none fails.
  */
 #ifndef HCA_QP_TYPE_H
 #define HCA_QP_TYPE_H
 
 #include "hca/qp_internal.h"
-
-/* Bits of events_take(); each transport has those that it knows under the same value. */
-enum hca_qp_event {
-	HCA_QP_EVENT_COMM_EST = 1 << 0,
-	HCA_QP_EVENT_REQ_ERR = 1 << 1,
-	HCA_QP_EVENT_ACCESS_ERR = 1 << 2,
-	HCA_QP_EVENT_FATAL = 1 << 3,
-	HCA_QP_EVENT_SQ_DRAINED = 1 << 4,
-};
 
 /* Counters of a QP in the export, in the order of hca_qp_counter_names. */
 enum hca_qp_counter {
@@ -41,27 +33,10 @@ enum hca_qp_counter {
 };
 
 struct hca_qp_type_ops {
-	struct node_flow_ops flow;
-	void (*init)(struct hca_qp *qp, struct transport_memory memory);
-	/* What these attributes mean to the transport; the transitions below use it. flow.path is set. */
-	void (*configure)(struct hca_qp *qp, const struct hca_qp_attr *attr);
-	void (*to_init)(struct hca_qp *qp);
-	void (*to_rtr)(struct hca_qp *qp);
-	void (*to_rts)(struct hca_qp *qp);
-	void (*update)(struct hca_qp *qp);
-	void (*to_sqd)(struct hca_qp *qp);
-	void (*to_error)(struct hca_qp *qp);
-	void (*reset)(struct hca_qp *qp);
-	enum hca_qp_state (*state)(const struct hca_qp *qp);
-	bool (*is_draining)(const struct hca_qp *qp);
-	uint32_t (*sq_psn)(const struct hca_qp *qp); /* next to send */
-	uint32_t (*rq_psn)(const struct hca_qp *qp); /* next to expect; NULL: the type has none */
-	/* 1: *out is the next finished send or receive, in order; 0: none. */
-	int (*send_done)(struct hca_qp *qp, struct transport_completion *out);
-	int (*recv_done)(struct hca_qp *qp, struct transport_completion *out);
-	uint32_t (*events_take)(struct hca_qp *qp); /* enum hca_qp_event */
-	/* Those counters that the type has. */
-	void (*count)(const struct hca_qp *qp, uint64_t values[HCA_QP_COUNTERS]);
+	struct node_flow_ops flow; /* HCA_QP_FLOW_SHARED and its own */
+	const struct transport_ops *transport;
+	bool is_reliable; /* owes its peer answers */
+	bool is_datagram; /* each work request has an address of its own */
 };
 
 extern const struct hca_qp_type_ops hca_qp_rc_ops, hca_qp_uc_ops, hca_qp_ud_ops;
@@ -72,12 +47,20 @@ static inline struct hca_qp *hca_qp_of(struct node_flow *flow)
 	return (struct hca_qp *)(void *)((char *)flow - offsetof(struct hca_qp, flow));
 }
 
+/* The members of node_flow_ops that are the same for all types. */
+#define HCA_QP_FLOW_SHARED \
+	.next = hca_qp_next, .wants_room = hca_qp_wants_room, .publish = hca_qp_publish, .deadline = hca_qp_deadline, \
+	.tick = hca_qp_tick, .peer_gone = hca_qp_peer_gone
+int hca_qp_next(struct node_flow *flow, uint64_t now, const struct transport_room *room, struct transport_run *out, size_t *used);
+bool hca_qp_wants_room(struct node_flow *flow, uint64_t now);
 void hca_qp_publish(struct node_flow *flow);
+uint64_t hca_qp_deadline(struct node_flow *flow);
+void hca_qp_tick(struct node_flow *flow, uint64_t now, uint64_t excused_ns);
+void hca_qp_peer_gone(struct node_flow *flow, uint64_t now);
 /* Did the run come from the peer of a connected QP? Counts those that did not. */
 bool hca_qp_is_from_peer(struct hca_qp *qp, const struct link_rx *rx);
 /* A run was dealt with: counted under this verdict, finished receives staged. */
 void hca_qp_received(struct hca_qp *qp, const struct link_rx *rx, enum hca_port_counter verdict);
-void hca_qp_sent(struct hca_qp *qp, const struct transport_run *run);
 /*
  * A run met an empty receive queue, and its type cannot tell the sender: until when it may wait, 0: no longer. The receive queue
  * must be looked at once more before waiting: who posts after that look knows that the QP waits.

@@ -3,7 +3,7 @@
  * The receives of one QP between its receive queue and its completions: at most one is held for the message under way, a few
  * are finished and wait for the host. A receive that was taken completes exactly once.
  *
- * Part of struct rc_qp, uc_qp, ud_qp; read by transport alone. No call fails but intake_hold(), none allocates. The holder of
+ * Part of struct transport_qp; read by transport alone. No call fails but intake_hold(), none allocates. The holder of
  * the node's progress lock.
  */
 #ifndef TRANSPORT_INTAKE_H

@@ -11,7 +11,7 @@
  *   posted  written by the posting thread (release) after the slot is filled; read by the transport (acquire).
  *   next    the WQE that the requester emits from; it may be partly emitted.
  *   done    WQEs before it are finished: their `status` is valid.
- *   reaped  WQEs before it have been reported by rc_send_completion_next().
+ *   reaped  WQEs before it have been reported by transport_qp_send_done().
  * All but `posted` belong to whoever holds the node's progress lock.
  */
 #ifndef TRANSPORT_QUEUE_H

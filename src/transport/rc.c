@@ -10,53 +10,39 @@
 
 #include "base/clock.h"
 #include "transport/message.h"
+#include "transport/rc_internal.h"
 #include "transport/rc_read.h"
 #include "transport/sq.h"
 #include "wire/opcode.h"
-
-void rc_init(struct rc_qp *qp, struct transport_memory memory, struct transport_sq *sq, const struct transport_recv_ops *recv,
-	     void *recv_host)
-{
-	memset(qp, 0, sizeof(*qp));
-	qp->state = RC_RESET;
-	qp->memory = memory;
-	qp->sq = sq;
-	intake_init(&qp->intake, recv, recv_host);
-}
-
-void rc_to_init(struct rc_qp *qp)
-{
-	qp->state = RC_INIT;
-}
 
 static uint8_t at_most(uint8_t value, uint8_t limit)
 {
 	return value < limit ? value : limit;
 }
 
-void rc_to_rtr(struct rc_qp *qp, const struct rc_config *config)
+void rc_to_rtr(struct transport_qp *qp, const struct transport_config *config)
 {
 	assert(config->mtu >= 256 && config->mtu <= 4096);
 	qp->config = *config;
 	qp->config.max_dest_rd_atomic = at_most(config->max_dest_rd_atomic, RC_RD_ATOMIC_MAX);
 	rc_responder_start(qp, config->rq_psn);
-	qp->state = RC_RTR;
+	qp->state = TRANSPORT_RTR;
 }
 
-void rc_to_rts(struct rc_qp *qp, const struct rc_config *config)
+void rc_to_rts(struct transport_qp *qp, const struct transport_config *config)
 {
-	enum rc_state from = qp->state;
+	enum transport_state from = qp->state;
 
 	rc_update(qp, config);
-	if (from == RC_RTR) {
+	if (from == TRANSPORT_RTR) {
 		qp->config.sq_psn = config->sq_psn;
 		rc_requester_start(qp, config->sq_psn);
 	}
 	qp->req.draining = false;
-	qp->state = RC_RTS;
+	transport_qp_enter_rts(qp);
 }
 
-void rc_update(struct rc_qp *qp, const struct rc_config *config)
+void rc_update(struct transport_qp *qp, const struct transport_config *config)
 {
 	qp->config.access = config->access;
 	qp->config.min_rnr_timer = config->min_rnr_timer;
@@ -71,21 +57,19 @@ void rc_update(struct rc_qp *qp, const struct rc_config *config)
 		qp->req.rnr_left = config->rnr_retry;
 }
 
-void rc_to_sqd(struct rc_qp *qp)
+void rc_to_sqd(struct transport_qp *qp)
 {
-	if (qp->state != RC_RTS)
+	if (qp->state != TRANSPORT_RTS)
 		return;
-	qp->state = RC_SQD;
+	qp->state = TRANSPORT_SQD;
 	qp->req.draining = true;
 	rc_requester_check_drained(qp);
 }
 
-void rc_enter_error(struct rc_qp *qp)
+void rc_enter_error(struct transport_qp *qp)
 {
-	if (qp->state == RC_ERROR)
+	if (!transport_qp_enter_error(qp))
 		return;
-	qp->state = RC_ERROR;
-	qp->events |= RC_EVENT_ENTERED_ERROR;
 	qp->req.draining = false;
 	qp->req.stopped = false;
 	qp->req.probe_owed = false;
@@ -93,48 +77,32 @@ void rc_enter_error(struct rc_qp *qp)
 	intake_end(&qp->intake, TRANSPORT_WR_FLUSH_ERR, qp->config.dest_qpn);
 }
 
-void rc_head(const struct rc_qp *qp, uint32_t psn, struct transport_run *out)
+void rc_head(const struct transport_qp *qp, uint32_t psn, struct transport_run *out)
 {
 	struct message_path path = { .mtu = qp->config.mtu, .dest_qpn = qp->config.dest_qpn, .pkey = qp->config.pkey };
 
 	message_head(&path, psn, out);
 }
 
-void rc_to_error(struct rc_qp *qp)
+void rc_to_error(struct transport_qp *qp)
 {
 	rc_read_forget(qp);
 	rc_enter_error(qp);
 }
 
-void rc_reset(struct rc_qp *qp)
-{
-	transport_sq_forget(qp->sq);
-	rc_init(qp, qp->memory, qp->sq, qp->intake.ops, qp->intake.host);
-}
-
-enum rc_state rc_state_get(const struct rc_qp *qp)
-{
-	return qp->state;
-}
-
-uint32_t rc_sq_psn(const struct rc_qp *qp)
+uint32_t rc_sq_psn(const struct transport_qp *qp)
 {
 	return qp->req.high;
 }
 
-uint32_t rc_rq_psn(const struct rc_qp *qp)
+uint32_t rc_rq_psn(const struct transport_qp *qp)
 {
 	return qp->resp.expected;
 }
 
-bool rc_is_draining(const struct rc_qp *qp)
+bool rc_is_draining(const struct transport_qp *qp)
 {
 	return qp->req.draining;
-}
-
-const struct rc_stats *rc_stats_get(const struct rc_qp *qp)
-{
-	return &qp->stats;
 }
 
 const char *rc_verdict_text(enum rc_verdict verdict)
@@ -155,7 +123,7 @@ const char *rc_verdict_text(enum rc_verdict verdict)
 	return (unsigned int)verdict < RC_VERDICTS ? texts[verdict] : "?";
 }
 
-enum rc_verdict rc_receive(struct rc_qp *qp, uint64_t now, const struct transport_run *run)
+enum rc_verdict rc_receive(struct transport_qp *qp, uint64_t now, const struct transport_run *run)
 {
 	const struct wire_opcode *op = wire_opcode_find(run->head.bth.opcode);
 
@@ -163,20 +131,20 @@ enum rc_verdict rc_receive(struct rc_qp *qp, uint64_t now, const struct transpor
 	    !transport_run_is_coherent(run, qp->config.mtu))
 		return RC_DROPPED_OPCODE;
 	if (op->role & WIRE_ROLE_REQUEST) {
-		if (qp->state != RC_RTR && qp->state != RC_RTS && qp->state != RC_SQD)
+		if (qp->state != TRANSPORT_RTR && qp->state != TRANSPORT_RTS && qp->state != TRANSPORT_SQD)
 			return RC_DROPPED_STATE;
 		if (!transport_pkey_matches(run->head.bth.pkey, qp->config.pkey))
 			return RC_DROPPED_PKEY;
 		return rc_responder_receive(qp, run);
 	}
-	if (qp->state != RC_RTS && qp->state != RC_SQD)
+	if (qp->state != TRANSPORT_RTS && qp->state != TRANSPORT_SQD)
 		return RC_DROPPED_STATE;
 	if (!transport_pkey_matches(run->head.bth.pkey, qp->config.pkey))
 		return RC_DROPPED_PKEY;
 	return rc_requester_receive(qp, now, run);
 }
 
-int rc_next(struct rc_qp *qp, uint64_t now, const struct transport_room *room, struct transport_run *out, size_t *used)
+int rc_next(struct transport_qp *qp, uint64_t now, const struct transport_room *room, struct transport_run *out, size_t *used)
 {
 	int n = rc_responder_next(qp, room, out, used);
 
@@ -187,41 +155,40 @@ int rc_next(struct rc_qp *qp, uint64_t now, const struct transport_room *room, s
 	return n;
 }
 
-bool rc_wants_room(const struct rc_qp *qp, uint64_t now)
+bool rc_wants_room(const struct transport_qp *qp, uint64_t now)
 {
 	return qp->resp.owed != RC_OWED_NONE || qp->resp.pending || rc_requester_wants_room(qp, now);
 }
 
-uint64_t rc_deadline(const struct rc_qp *qp)
+uint64_t rc_deadline(const struct transport_qp *qp)
 {
 	return rc_timer_deadline(qp);
 }
 
-void rc_tick(struct rc_qp *qp, uint64_t now, uint64_t excused_ns)
+void rc_tick(struct transport_qp *qp, uint64_t now, uint64_t excused_ns)
 {
 	rc_timer_tick(qp, now, excused_ns);
 }
 
-void rc_peer_gone(struct rc_qp *qp, uint64_t now)
+void rc_peer_gone(struct transport_qp *qp, uint64_t now)
 {
 	qp->req.peer_gone = true;
 	rc_requester_check_gone(qp);
 }
 
-int rc_send_completion_next(struct rc_qp *qp, struct transport_completion *out)
-{
-	return rc_requester_completion_next(qp, out);
-}
-
-int rc_recv_completion_next(struct rc_qp *qp, struct transport_completion *out)
-{
-	return intake_completion_next(&qp->intake, out);
-}
-
-uint32_t rc_events_take(struct rc_qp *qp)
-{
-	uint32_t events = qp->events;
-
-	qp->events = 0;
-	return events;
-}
+const struct transport_ops rc_ops = {
+	.to_rtr = rc_to_rtr,
+	.to_rts = rc_to_rts,
+	.update = rc_update,
+	.to_sqd = rc_to_sqd,
+	.to_error = rc_to_error,
+	.is_draining = rc_is_draining,
+	.sq_psn = rc_sq_psn,
+	.rq_psn = rc_rq_psn,
+	.next = rc_next,
+	.wants_room = rc_wants_room,
+	.deadline = rc_deadline,
+	.tick = rc_tick,
+	.peer_gone = rc_peer_gone,
+	.settle = rc_requester_check_gone,
+};

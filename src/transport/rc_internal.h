@@ -1,107 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * The inside of an RC QP. Read by transport/rc*.c alone; it is in a header only because hosts embed struct rc_qp.
- * Included by transport/rc.h after the types it needs.
- */
+/* What the files of RC ask of each other. Read by transport/rc*.c alone. */
 #ifndef TRANSPORT_RC_INTERNAL_H
 #define TRANSPORT_RC_INTERNAL_H
 
 #include "transport/rc.h"
-
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "transport/intake.h"
-#include "transport/memory.h"
-#include "transport/queue.h"
-#include "transport/rc_window.h"
-#include "transport/run.h"
-
-enum {
-	RC_PSN_MASK = 0xffffff,
-	RC_ACK_REQ_EVERY = 64,         /* packets; earlier when the window is small */
-	RC_RNR_RETRY_FOREVER = 7,
-	RC_PROBES = 2,                 /* per silence: the last packet, then all again */
-};
-#define RC_PROBE_MIN_NS 5000000ull     /* tail-loss probe: max(2 srtt, this) */
-#define RC_REWIND_GUARD_NS 50000ull    /* a repeated gap report within max(srtt, this) is an echo of the first */
-
-struct rc_requester {
-	/* PSNs, 24 bits, in circular order una <= next_psn <= high. */
-	uint32_t una;      /* oldest unacknowledged */
-	uint32_t next_psn; /* next to put on the link; moved back to una by a retry */
-	uint32_t high;     /* one past the highest ever sent */
-	uint32_t started;  /* SQ index: WQEs before it own PSNs */
-	uint32_t since_ack_req;
-
-	/* A WQE that cannot be sent waits here until all before it are finished. */
-	bool stopped;
-	uint8_t stop_status;
-	uint32_t stop_index, stop_vendor_err;
-
-	uint8_t retry_left, rnr_left;
-	uint8_t rd_out; /* READs and atomics that were started and are not answered */
-	bool draining;  /* SQD was asked for, started WQEs remain */
-	bool peer_gone;
-
-	bool timer_runs; /* ACK timer; at: when it was armed */
-	bool probe_owed;
-	uint8_t probes;  /* since the last progress */
-	bool rtt_runs;
-	uint32_t rtt_psn;
-	uint64_t timer_at;
-	uint64_t activity_at;  /* last emission or progress: the probe counts from here */
-	uint64_t paused_until; /* RNR; 0 when not */
-	uint64_t rewound_at;   /* last gap report that was obeyed; una then: */
-	uint32_t rewound_psn;
-	bool rewound;
-	uint64_t rtt_at, srtt;
-
-	struct rc_window window;
-};
-
-/* The one response owed. Higher beats lower, except that progress replaces NAK_SEQUENCE and RNR. */
-enum rc_owed { RC_OWED_NONE, RC_OWED_ACK, RC_OWED_NAK_SEQUENCE, RC_OWED_RNR, RC_OWED_FATAL };
-
-/* A READ or atomic that was taken: rc_read.c. Packet numbers count from first_psn. */
-struct rc_resource {
-	uint32_t first_psn, psns, msn;
-	uint32_t rkey, length;
-	uint32_t start, next, end; /* the responses under way */
-	uint64_t va, result;
-	uint64_t stop; /* where a repeated tail ends, in bytes of the message; 0: at its end */
-	bool is_read, pending, repeated; /* repeated: was answered in full once */
-};
-
-struct rc_responder {
-	uint32_t expected; /* PSN */
-	uint32_t msn;
-	uint16_t kind;     /* of the message under way: WIRE_ROLE_SEND or _WRITE; 0 between messages */
-	bool gap_reported; /* silence until the expected PSN arrives */
-	bool met;          /* a request was seen */
-	uint8_t owed, owed_syndrome;
-	uint32_t owed_psn; /* RNR, FATAL */
-
-	uint64_t done; /* bytes of the message under way that are placed */
-	uint64_t write_va, write_length;
-	uint32_t write_rkey;
-
-	uint8_t resource_first, resource_count, pending;
-	struct rc_resource resources[RC_RD_ATOMIC_MAX];
-	uint64_t atomic_result; /* between the last step of the ladder and its commit */
-};
-
-struct rc_qp {
-	enum rc_state state;
-	uint32_t events;
-	struct rc_config config;
-	struct transport_memory memory;
-	struct transport_sq *sq;
-	struct intake intake;
-	struct rc_requester req;
-	struct rc_responder resp;
-	struct rc_stats stats;
-};
 
 static inline uint32_t rc_psn_distance(uint32_t from, uint32_t to)
 {
@@ -109,37 +11,36 @@ static inline uint32_t rc_psn_distance(uint32_t from, uint32_t to)
 }
 
 /* rc.c */
-void rc_enter_error(struct rc_qp *qp);
+void rc_enter_error(struct transport_qp *qp);
 /* What all packets of a QP have in common: the BTH but its opcode, and the MTU of the run. */
-void rc_head(const struct rc_qp *qp, uint32_t psn, struct transport_run *out);
+void rc_head(const struct transport_qp *qp, uint32_t psn, struct transport_run *out);
 
 /* rc_requester.c */
-void rc_requester_start(struct rc_qp *qp, uint32_t psn);
-int rc_requester_next(struct rc_qp *qp, uint64_t now, const struct transport_room *room, struct transport_run *out, size_t *used);
-bool rc_requester_wants_room(const struct rc_qp *qp, uint64_t now);
-int rc_requester_completion_next(struct rc_qp *qp, struct transport_completion *out);
+void rc_requester_start(struct transport_qp *qp, uint32_t psn);
+int rc_requester_next(struct transport_qp *qp, uint64_t now, const struct transport_room *room, struct transport_run *out, size_t *used);
+bool rc_requester_wants_room(const struct transport_qp *qp, uint64_t now);
 /* The WQE at sq->done ends with this status and the QP goes to error. */
-void rc_requester_fail(struct rc_qp *qp, uint32_t status, uint32_t vendor_err);
+void rc_requester_fail(struct transport_qp *qp, uint32_t status, uint32_t vendor_err);
 /* Peer is gone and work is there: fail it. */
-void rc_requester_check_gone(struct rc_qp *qp);
+void rc_requester_check_gone(struct transport_qp *qp);
 /* Emission starts again at the oldest unacknowledged PSN. */
-void rc_requester_rewind(struct rc_qp *qp);
-void rc_requester_check_drained(struct rc_qp *qp);
+void rc_requester_rewind(struct transport_qp *qp);
+void rc_requester_check_drained(struct transport_qp *qp);
 bool rc_requester_is_rd(const struct transport_wqe *wqe); /* READ or atomic */
 
 /* rc_response.c: what the requester does with ACK and NAK */
-enum rc_verdict rc_requester_receive(struct rc_qp *qp, uint64_t now, const struct transport_run *run);
+enum rc_verdict rc_requester_receive(struct transport_qp *qp, uint64_t now, const struct transport_run *run);
 
 /* rc_timer.c */
-uint64_t rc_timer_deadline(const struct rc_qp *qp);
-void rc_timer_tick(struct rc_qp *qp, uint64_t now, uint64_t excused_ns);
+uint64_t rc_timer_deadline(const struct transport_qp *qp);
+void rc_timer_tick(struct transport_qp *qp, uint64_t now, uint64_t excused_ns);
 
 /* rc_responder.c */
-void rc_responder_start(struct rc_qp *qp, uint32_t psn);
-enum rc_verdict rc_responder_receive(struct rc_qp *qp, const struct transport_run *run);
-int rc_responder_next(struct rc_qp *qp, const struct transport_room *room, struct transport_run *out, size_t *used);
+void rc_responder_start(struct transport_qp *qp, uint32_t psn);
+enum rc_verdict rc_responder_receive(struct transport_qp *qp, const struct transport_run *run);
+int rc_responder_next(struct transport_qp *qp, const struct transport_room *room, struct transport_run *out, size_t *used);
 /* A READ response could not be made: NAK 0x62 at its PSN. */
-void rc_responder_refuse_read(struct rc_qp *qp, uint32_t psn);
+void rc_responder_refuse_read(struct transport_qp *qp, uint32_t psn);
 
 /* rc_judge.c: does a run at the expected PSN pass? Placement and the atomic have happened when it does. */
 enum rc_answer {
@@ -150,6 +51,6 @@ enum rc_answer {
 	RC_ANSWER_ACCESS,    /* 0x62 */
 	RC_ANSWER_OPERATION, /* 0x63 */
 };
-enum rc_answer rc_judge(struct rc_qp *qp, const struct transport_run *run);
+enum rc_answer rc_judge(struct transport_qp *qp, const struct transport_run *run);
 
 #endif

@@ -14,19 +14,19 @@
  *
  * A run is judged as a whole: the steps only ask questions whose answer for the run is yes just when it is yes for every packet.
  */
-#include "transport/rc.h"
+#include "transport/rc_internal.h"
 
 #include "base/err.h"
 #include "transport/rc_read.h"
 #include "wire/opcode.h"
 
-static uint64_t message_offset(const struct rc_qp *qp, const struct transport_run *run)
+static uint64_t message_offset(const struct transport_qp *qp, const struct transport_run *run)
 {
 	return run->head.op->role & WIRE_ROLE_STARTS ? 0 : qp->resp.done;
 }
 
 /* roce-wire 13, "MIDDLE/LAST without FIRST; new FIRST/ONLY in the middle of a message". */
-static enum rc_answer step_sequence(struct rc_qp *qp, const struct transport_run *run)
+static enum rc_answer step_sequence(struct transport_qp *qp, const struct transport_run *run)
 {
 	uint16_t role = run->head.op->role;
 	uint16_t kind = role & (WIRE_ROLE_SEND | WIRE_ROLE_WRITE);
@@ -37,7 +37,7 @@ static enum rc_answer step_sequence(struct rc_qp *qp, const struct transport_run
 }
 
 /* roce-wire 13, "not enabled in qp_access_flags"; what this responder cannot do is not enabled either. */
-static enum rc_answer step_operation(struct rc_qp *qp, const struct transport_run *run)
+static enum rc_answer step_operation(struct transport_qp *qp, const struct transport_run *run)
 {
 	const struct wire_opcode *last = wire_opcode_find(run->last_opcode);
 
@@ -53,7 +53,7 @@ static enum rc_answer step_operation(struct rc_qp *qp, const struct transport_ru
 }
 
 /* roce-wire 13, "No receive WQE"; "More outstanding READ/atomic than max_dest_rd_atomic". */
-static enum rc_answer step_resources(struct rc_qp *qp, const struct transport_run *run)
+static enum rc_answer step_resources(struct transport_qp *qp, const struct transport_run *run)
 {
 	uint16_t role = run->head.op->role;
 	bool needs = role & WIRE_ROLE_SEND ? (role & WIRE_ROLE_STARTS) != 0
@@ -65,7 +65,7 @@ static enum rc_answer step_resources(struct rc_qp *qp, const struct transport_ru
 }
 
 /* roce-wire 13, "Sum of WRITE payload", "SEND longer than the receive WQE", "Atomic VA"; 4, payload per opcode. */
-static enum rc_answer step_length(struct rc_qp *qp, const struct transport_run *run)
+static enum rc_answer step_length(struct transport_qp *qp, const struct transport_run *run)
 {
 	const struct wire_opcode *last = wire_opcode_find(run->last_opcode);
 	uint32_t last_payload = run->head.payload_len - (run->packets - 1u) * qp->config.mtu;
@@ -92,7 +92,7 @@ static enum rc_answer step_length(struct rc_qp *qp, const struct transport_run *
 }
 
 /* roce-wire 13, "R_Key unknown / wrong PD / range / access"; zero length asks nothing. */
-static enum rc_answer step_rkey(struct rc_qp *qp, const struct transport_run *run)
+static enum rc_answer step_rkey(struct transport_qp *qp, const struct transport_run *run)
 {
 	const struct wire_reth *reth = &run->head.reth;
 	const struct wire_atomiceth *atomic = &run->head.atomic;
@@ -110,7 +110,7 @@ static enum rc_answer step_rkey(struct rc_qp *qp, const struct transport_run *ru
 }
 
 /* roce-wire 13, "Scatter list of the receive WQE bad"; a region that went away since the RETH was checked counts as rkey. */
-static enum rc_answer step_execute(struct rc_qp *qp, const struct transport_run *run)
+static enum rc_answer step_execute(struct transport_qp *qp, const struct transport_run *run)
 {
 	struct rc_responder *r = &qp->resp;
 	const struct transport_memory_ops *ops = qp->memory.ops;
@@ -139,11 +139,11 @@ static enum rc_answer step_execute(struct rc_qp *qp, const struct transport_run 
 	return RC_ANSWER_PASS;
 }
 
-static enum rc_answer (*const ladder[])(struct rc_qp *qp, const struct transport_run *run) = {
+static enum rc_answer (*const ladder[])(struct transport_qp *qp, const struct transport_run *run) = {
 	step_sequence, step_operation, step_resources, step_length, step_rkey, step_execute,
 };
 
-enum rc_answer rc_judge(struct rc_qp *qp, const struct transport_run *run)
+enum rc_answer rc_judge(struct transport_qp *qp, const struct transport_run *run)
 {
 	enum rc_answer answer = RC_ANSWER_PASS;
 

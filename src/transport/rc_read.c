@@ -27,7 +27,7 @@ static struct rc_resource *resource(struct rc_responder *r, uint32_t index)
 	return &r->resources[(r->resource_first + index) % RC_RD_ATOMIC_MAX];
 }
 
-bool rc_read_is_full(const struct rc_qp *qp)
+bool rc_read_is_full(const struct transport_qp *qp)
 {
 	const struct rc_responder *r = &qp->resp;
 	const struct rc_resource *oldest = &r->resources[r->resource_first];
@@ -38,7 +38,7 @@ bool rc_read_is_full(const struct rc_qp *qp)
 	return qp->config.max_dest_rd_atomic == 0 || (oldest->pending && !oldest->repeated);
 }
 
-void rc_read_add(struct rc_qp *qp, const struct wire_packet *head, uint64_t result)
+void rc_read_add(struct transport_qp *qp, const struct wire_packet *head, uint64_t result)
 {
 	struct rc_responder *r = &qp->resp;
 	struct rc_resource *e;
@@ -68,7 +68,7 @@ void rc_read_add(struct rc_qp *qp, const struct wire_packet *head, uint64_t resu
 	r->pending++;
 }
 
-void rc_read_repeat(struct rc_qp *qp, const struct wire_packet *head)
+void rc_read_repeat(struct transport_qp *qp, const struct wire_packet *head)
 {
 	struct rc_responder *r = &qp->resp;
 	bool is_read = head->op->role & WIRE_ROLE_READ;
@@ -113,14 +113,14 @@ static uint8_t response_opcode(const struct rc_resource *e, uint32_t index)
 }
 
 struct reading {
-	struct rc_qp *qp;
+	struct transport_qp *qp;
 	const struct rc_resource *of;
 };
 
 static int fetch(void *of, uint64_t offset, uint8_t *dst, uint32_t len)
 {
 	const struct reading *r = of;
-	struct rc_qp *qp = r->qp;
+	struct transport_qp *qp = r->qp;
 
 	return qp->memory.ops->remote_read(qp->memory.host, qp->config.qpn, r->of->rkey, r->of->va + offset, dst, len);
 }
@@ -134,7 +134,7 @@ static void answered(struct rc_responder *r, struct rc_resource *e, uint32_t pac
 	}
 }
 
-int rc_read_next(struct rc_qp *qp, const struct transport_room *room, struct transport_run *out, size_t *used)
+int rc_read_next(struct transport_qp *qp, const struct transport_room *room, struct transport_run *out, size_t *used)
 {
 	struct rc_responder *r = &qp->resp;
 	struct wire_packet *head = &out->head;
@@ -178,7 +178,7 @@ int rc_read_next(struct rc_qp *qp, const struct transport_room *room, struct tra
 	return 1;
 }
 
-void rc_read_forget(struct rc_qp *qp)
+void rc_read_forget(struct transport_qp *qp)
 {
 	qp->resp.resource_count = 0;
 	qp->resp.pending = 0;

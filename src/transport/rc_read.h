@@ -3,17 +3,17 @@
 #ifndef TRANSPORT_RC_READ_H
 #define TRANSPORT_RC_READ_H
 
-#include "transport/rc.h"
+#include "transport/rc_internal.h"
 
 /* As many requests unanswered as max_dest_rd_atomic permits? */
-bool rc_read_is_full(const struct rc_qp *qp);
+bool rc_read_is_full(const struct transport_qp *qp);
 /* The READ or atomic request at the expected PSN was taken; not full. result: of the atomic. */
-void rc_read_add(struct rc_qp *qp, const struct wire_packet *head, uint64_t result);
+void rc_read_add(struct transport_qp *qp, const struct wire_packet *head, uint64_t result);
 /* A request behind the expected PSN that is neither SEND nor WRITE. */
-void rc_read_repeat(struct rc_qp *qp, const struct wire_packet *head);
+void rc_read_repeat(struct transport_qp *qp, const struct wire_packet *head);
 /* The next run of responses: 1, or 0 when none is pending or the room is too small. */
-int rc_read_next(struct rc_qp *qp, const struct transport_room *room, struct transport_run *out, size_t *used);
+int rc_read_next(struct transport_qp *qp, const struct transport_room *room, struct transport_run *out, size_t *used);
 /* No response any more. */
-void rc_read_forget(struct rc_qp *qp);
+void rc_read_forget(struct transport_qp *qp);
 
 #endif

@@ -27,7 +27,7 @@
  * Runs are cut at message ends, at what room and window hold, on lossy links also at half a window (so that packets and ACKs
  * overlap), and when framed where packet sizes differ (run.h).
  */
-#include "transport/rc.h"
+#include "transport/rc_internal.h"
 
 #include <string.h>
 
@@ -39,7 +39,7 @@
 #include "wire/opcode.h"
 #include "wire/psn.h"
 
-void rc_requester_start(struct rc_qp *qp, uint32_t psn)
+void rc_requester_start(struct transport_qp *qp, uint32_t psn)
 {
 	struct rc_requester *q = &qp->req;
 	bool gone = q->peer_gone;
@@ -53,27 +53,27 @@ void rc_requester_start(struct rc_qp *qp, uint32_t psn)
 	rc_window_init(&q->window, qp->config.mtu, qp->config.lossless);
 }
 
-void rc_requester_fail(struct rc_qp *qp, uint32_t status, uint32_t vendor_err)
+void rc_requester_fail(struct transport_qp *qp, uint32_t status, uint32_t vendor_err)
 {
 	transport_sq_finish(qp->sq, status, vendor_err);
 	rc_enter_error(qp);
 }
 
-void rc_requester_check_gone(struct rc_qp *qp)
+void rc_requester_check_gone(struct transport_qp *qp)
 {
-	if (qp->req.peer_gone && (qp->state == RC_RTS || qp->state == RC_SQD) && transport_sq_has_work(qp->sq))
+	if (qp->req.peer_gone && (qp->state == TRANSPORT_RTS || qp->state == TRANSPORT_SQD) && transport_sq_has_work(qp->sq))
 		rc_requester_fail(qp, TRANSPORT_RETRY_EXC_ERR, 0);
 }
 
-void rc_requester_check_drained(struct rc_qp *qp)
+void rc_requester_check_drained(struct transport_qp *qp)
 {
-	if (qp->state == RC_SQD && qp->req.draining && qp->sq->done == qp->req.started) {
+	if (qp->state == TRANSPORT_SQD && qp->req.draining && qp->sq->done == qp->req.started) {
 		qp->req.draining = false;
-		qp->events |= RC_EVENT_SQ_DRAINED;
+		qp->events |= TRANSPORT_EVENT_SQ_DRAINED;
 	}
 }
 
-void rc_requester_rewind(struct rc_qp *qp)
+void rc_requester_rewind(struct transport_qp *qp)
 {
 	qp->req.next_psn = qp->req.una;
 	qp->sq->next = qp->sq->done;
@@ -87,13 +87,13 @@ bool rc_requester_is_rd(const struct transport_wqe *wqe)
 	return wqe->op >= TRANSPORT_OP_RDMA_READ && wqe->op <= TRANSPORT_OP_FETCH_ADD;
 }
 
-static struct message_path path_of(const struct rc_qp *qp)
+static struct message_path path_of(const struct transport_qp *qp)
 {
 	return (struct message_path){ .memory = &qp->memory, .mtu = qp->config.mtu, .dest_qpn = qp->config.dest_qpn,
 				      .pkey = qp->config.pkey, .transport = WIRE_TRANSPORT_RC };
 }
 
-static void stop_at(struct rc_qp *qp, uint32_t index, uint32_t status, uint32_t vendor_err)
+static void stop_at(struct transport_qp *qp, uint32_t index, uint32_t status, uint32_t vendor_err)
 {
 	struct rc_requester *q = &qp->req;
 
@@ -106,7 +106,7 @@ static void stop_at(struct rc_qp *qp, uint32_t index, uint32_t status, uint32_t 
 }
 
 /* What keeps a WQE from being started: TRANSPORT_SUCCESS when nothing does. */
-static uint32_t wqe_obstacle(struct rc_qp *qp, const struct message_path *path, struct transport_wqe *wqe, int *err)
+static uint32_t wqe_obstacle(struct transport_qp *qp, const struct message_path *path, struct transport_wqe *wqe, int *err)
 {
 	if (!rc_requester_is_rd(wqe))
 		return message_obstacle(path, wqe, err);
@@ -171,7 +171,7 @@ static uint32_t min_u32(uint32_t a, uint32_t b)
 }
 
 /* The tail-loss probe: the packet before next_psn once more, asking for an answer. It changes no cursor. Something is out. */
-static int emit_probe(struct rc_qp *qp, uint64_t now, const struct transport_room *room, struct transport_run *out, size_t *used)
+static int emit_probe(struct transport_qp *qp, uint64_t now, const struct transport_room *room, struct transport_run *out, size_t *used)
 {
 	struct rc_requester *q = &qp->req;
 	uint32_t psn = wire_psn_add(q->next_psn, RC_PSN_MASK);
@@ -201,7 +201,7 @@ static int emit_probe(struct rc_qp *qp, uint64_t now, const struct transport_roo
 }
 
 /* A run that takes n PSNs went out at next_psn. */
-static void account(struct rc_qp *qp, uint64_t now, const struct transport_run *run, uint32_t n)
+static void account(struct transport_qp *qp, uint64_t now, const struct transport_run *run, uint32_t n)
 {
 	struct rc_requester *q = &qp->req;
 	uint32_t old = rc_psn_distance(q->next_psn, q->high);
@@ -230,7 +230,7 @@ static void account(struct rc_qp *qp, uint64_t now, const struct transport_run *
  * A new WQE that waits for earlier ones: READs and atomics by roce-wire 12, "READ+atomic limit", "Fence"; LOCAL_INV for all,
  * since any of them may have to be sent again from the memory that it takes away.
  */
-static bool must_wait(const struct rc_qp *qp, const struct transport_wqe *wqe)
+static bool must_wait(const struct transport_qp *qp, const struct transport_wqe *wqe)
 {
 	if (wqe->op == TRANSPORT_OP_LOCAL_INV)
 		return qp->sq->next != qp->sq->done;
@@ -240,29 +240,29 @@ static bool must_wait(const struct rc_qp *qp, const struct transport_wqe *wqe)
 }
 
 /* Is there a packet, window and pauses apart? */
-static bool has_packet(const struct rc_qp *qp)
+static bool has_packet(const struct transport_qp *qp)
 {
 	if (qp->sq->next != qp->req.started)
 		return true;
-	return qp->state == RC_RTS && qp->sq->next != transport_sq_posted(qp->sq) &&
+	return qp->state == TRANSPORT_RTS && qp->sq->next != transport_sq_posted(qp->sq) &&
 	       !must_wait(qp, transport_sq_wqe(qp->sq, qp->sq->next));
 }
 
-static bool may_emit(const struct rc_qp *qp, uint64_t now)
+static bool may_emit(const struct transport_qp *qp, uint64_t now)
 {
 	const struct rc_requester *q = &qp->req;
 
-	if ((qp->state != RC_RTS && qp->state != RC_SQD) || now < q->paused_until)
+	if ((qp->state != TRANSPORT_RTS && qp->state != TRANSPORT_SQD) || now < q->paused_until)
 		return false;
 	return in_flight(q) < q->window.packets && !(q->stopped && qp->sq->next == q->stop_index);
 }
 
 /* LOCAL_INV WQEs whose turn it is. They own no PSN. */
-static void invalidate(struct rc_qp *qp)
+static void invalidate(struct transport_qp *qp)
 {
 	struct transport_sq *sq = qp->sq;
 
-	while (qp->state == RC_RTS && sq->next == qp->req.started && sq->next == sq->done && transport_sq_has_work(sq)) {
+	while (qp->state == TRANSPORT_RTS && sq->next == qp->req.started && sq->next == sq->done && transport_sq_has_work(sq)) {
 		const struct transport_wqe *wqe = transport_sq_wqe(sq, sq->next);
 		int err;
 
@@ -278,7 +278,7 @@ static void invalidate(struct rc_qp *qp)
 	}
 }
 
-int rc_requester_next(struct rc_qp *qp, uint64_t now, const struct transport_room *room, struct transport_run *out, size_t *used)
+int rc_requester_next(struct transport_qp *qp, uint64_t now, const struct transport_room *room, struct transport_run *out, size_t *used)
 {
 	struct rc_requester *q = &qp->req;
 	uint32_t window = q->window.packets;
@@ -290,7 +290,7 @@ int rc_requester_next(struct rc_qp *qp, uint64_t now, const struct transport_roo
 	bool fresh, ack_req, rd;
 	int err;
 
-	if (q->probe_owed && (qp->state == RC_RTS || qp->state == RC_SQD))
+	if (q->probe_owed && (qp->state == TRANSPORT_RTS || qp->state == TRANSPORT_SQD))
 		return emit_probe(qp, now, room, out, used);
 	invalidate(qp);
 	if (!may_emit(qp, now) || !has_packet(qp))
@@ -337,19 +337,13 @@ int rc_requester_next(struct rc_qp *qp, uint64_t now, const struct transport_roo
 	return 1;
 }
 
-bool rc_requester_wants_room(const struct rc_qp *qp, uint64_t now)
+bool rc_requester_wants_room(const struct transport_qp *qp, uint64_t now)
 {
 	const struct rc_requester *q = &qp->req;
 
-	if (qp->state != RC_RTS && qp->state != RC_SQD)
+	if (qp->state != TRANSPORT_RTS && qp->state != TRANSPORT_SQD)
 		return false;
 	if (q->probe_owed || (q->peer_gone && transport_sq_has_work(qp->sq)))
 		return true;
 	return may_emit(qp, now) && has_packet(qp);
-}
-
-int rc_requester_completion_next(struct rc_qp *qp, struct transport_completion *out)
-{
-	rc_requester_check_gone(qp);
-	return transport_sq_reap(qp->sq, qp->state == RC_ERROR, out);
 }

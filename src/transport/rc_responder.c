@@ -24,7 +24,7 @@
  *
  * A receive that was taken completes exactly once: when its message ends, with the error that hit it, or flushed.
  */
-#include "transport/rc.h"
+#include "transport/rc_internal.h"
 
 #include <string.h>
 
@@ -35,7 +35,7 @@
 #include "wire/opcode.h"
 #include "wire/psn.h"
 
-void rc_responder_start(struct rc_qp *qp, uint32_t psn)
+void rc_responder_start(struct transport_qp *qp, uint32_t psn)
 {
 	memset(&qp->resp, 0, sizeof(qp->resp));
 	qp->resp.expected = psn & RC_PSN_MASK;
@@ -48,14 +48,14 @@ static void owe_ack(struct rc_responder *r)
 }
 
 /* False when the peer may not have this rkey invalidated. */
-static bool invalidate(struct rc_qp *qp, uint32_t rkey)
+static bool invalidate(struct transport_qp *qp, uint32_t rkey)
 {
 	const struct transport_memory_ops *ops = qp->memory.ops;
 
 	return ops->remote_invalidate && ops->remote_invalidate(qp->memory.host, qp->config.qpn, rkey) == BASE_OK;
 }
 
-static void finish_message(struct rc_qp *qp, const struct transport_run *run, const struct wire_opcode *last)
+static void finish_message(struct transport_qp *qp, const struct transport_run *run, const struct wire_opcode *last)
 {
 	struct rc_responder *r = &qp->resp;
 	struct transport_completion c = {
@@ -84,7 +84,7 @@ static void finish_message(struct rc_qp *qp, const struct transport_run *run, co
 	intake_complete(&qp->intake, c);
 }
 
-static void commit(struct rc_qp *qp, const struct transport_run *run)
+static void commit(struct transport_qp *qp, const struct transport_run *run)
 {
 	struct rc_responder *r = &qp->resp;
 	const struct wire_opcode *last = wire_opcode_find(run->last_opcode);
@@ -117,7 +117,7 @@ static void commit(struct rc_qp *qp, const struct transport_run *run)
 		finish_message(qp, run, last);
 }
 
-static enum rc_verdict refuse(struct rc_qp *qp, uint32_t psn, uint8_t syndrome, uint32_t event, uint32_t recv_status)
+static enum rc_verdict refuse(struct transport_qp *qp, uint32_t psn, uint8_t syndrome, uint32_t event, uint32_t recv_status)
 {
 	qp->resp.owed = RC_OWED_FATAL;
 	qp->resp.owed_psn = psn;
@@ -128,14 +128,14 @@ static enum rc_verdict refuse(struct rc_qp *qp, uint32_t psn, uint8_t syndrome, 
 	return RC_NAKED;
 }
 
-void rc_responder_refuse_read(struct rc_qp *qp, uint32_t psn)
+void rc_responder_refuse_read(struct transport_qp *qp, uint32_t psn)
 {
-	if (qp->state != RC_ERROR)
-		refuse(qp, psn, WIRE_NAK_REMOTE_ACCESS, RC_EVENT_ACCESS_ERR, TRANSPORT_WR_FLUSH_ERR);
+	if (qp->state != TRANSPORT_ERROR)
+		refuse(qp, psn, WIRE_NAK_REMOTE_ACCESS, TRANSPORT_EVENT_ACCESS_ERR, TRANSPORT_WR_FLUSH_ERR);
 }
 
 /* One packet that did not pass. */
-static enum rc_verdict give(struct rc_qp *qp, const struct transport_run *packet, enum rc_answer answer)
+static enum rc_verdict give(struct transport_qp *qp, const struct transport_run *packet, enum rc_answer answer)
 {
 	struct rc_responder *r = &qp->resp;
 	uint32_t psn = packet->head.bth.psn & RC_PSN_MASK;
@@ -151,11 +151,11 @@ static enum rc_verdict give(struct rc_qp *qp, const struct transport_run *packet
 		r->gap_reported = true;
 		return RC_RNR;
 	case RC_ANSWER_INVALID:
-		return refuse(qp, psn, WIRE_NAK_INVALID_REQUEST, RC_EVENT_REQ_ERR, TRANSPORT_REM_INV_REQ_ERR);
+		return refuse(qp, psn, WIRE_NAK_INVALID_REQUEST, TRANSPORT_EVENT_REQ_ERR, TRANSPORT_REM_INV_REQ_ERR);
 	case RC_ANSWER_TOO_LONG:
-		return refuse(qp, psn, WIRE_NAK_INVALID_REQUEST, RC_EVENT_REQ_ERR, TRANSPORT_LOC_LEN_ERR);
+		return refuse(qp, psn, WIRE_NAK_INVALID_REQUEST, TRANSPORT_EVENT_REQ_ERR, TRANSPORT_LOC_LEN_ERR);
 	case RC_ANSWER_ACCESS:
-		return refuse(qp, psn, WIRE_NAK_REMOTE_ACCESS, RC_EVENT_ACCESS_ERR, TRANSPORT_LOC_ACCESS_ERR);
+		return refuse(qp, psn, WIRE_NAK_REMOTE_ACCESS, TRANSPORT_EVENT_ACCESS_ERR, TRANSPORT_LOC_ACCESS_ERR);
 	case RC_ANSWER_OPERATION:
 		return refuse(qp, psn, WIRE_NAK_REMOTE_OPERATION, 0, TRANSPORT_LOC_PROT_ERR);
 	}
@@ -163,7 +163,7 @@ static enum rc_verdict give(struct rc_qp *qp, const struct transport_run *packet
 }
 
 /* A run whose first PSN is the expected one. */
-static enum rc_verdict take(struct rc_qp *qp, const struct transport_run *run)
+static enum rc_verdict take(struct transport_qp *qp, const struct transport_run *run)
 {
 	enum rc_answer answer = rc_judge(qp, run);
 	enum rc_verdict verdict;
@@ -187,7 +187,7 @@ static enum rc_verdict take(struct rc_qp *qp, const struct transport_run *run)
 	return RC_TOOK;
 }
 
-static enum rc_verdict take_in_order(struct rc_qp *qp, const struct transport_run *run)
+static enum rc_verdict take_in_order(struct transport_qp *qp, const struct transport_run *run)
 {
 	const struct wire_opcode *last = wire_opcode_find(run->last_opcode);
 	struct transport_run part;
@@ -204,17 +204,13 @@ static enum rc_verdict take_in_order(struct rc_qp *qp, const struct transport_ru
 	return verdict == RC_RNR ? RC_TOOK : verdict;
 }
 
-enum rc_verdict rc_responder_receive(struct rc_qp *qp, const struct transport_run *run)
+enum rc_verdict rc_responder_receive(struct transport_qp *qp, const struct transport_run *run)
 {
 	struct rc_responder *r = &qp->resp;
 	int32_t ahead = wire_psn_diff(run->head.bth.psn, r->expected);
 	struct transport_run rest;
 
-	if (!r->met) {
-		r->met = true;
-		if (qp->state == RC_RTR)
-			qp->events |= RC_EVENT_COMM_EST;
-	}
+	transport_qp_meet(qp, &r->met);
 	if (ahead > 0) {
 		qp->stats.out_of_order += run->packets;
 		if (!r->gap_reported) {
@@ -241,7 +237,7 @@ enum rc_verdict rc_responder_receive(struct rc_qp *qp, const struct transport_ru
 }
 
 /* An ACK or NAK. False when it does not fit into the room. */
-static bool write_ack(struct rc_qp *qp, uint32_t psn, uint8_t syndrome, const struct transport_room *room,
+static bool write_ack(struct transport_qp *qp, uint32_t psn, uint8_t syndrome, const struct transport_room *room,
 		      struct transport_run *out, size_t *used)
 {
 	if (!transport_run_fit(0, 1, 0, qp->config.mtu, 1, WIRE_AETH_BYTES, 0, room))
@@ -255,7 +251,7 @@ static bool write_ack(struct rc_qp *qp, uint32_t psn, uint8_t syndrome, const st
 	return transport_run_write(out, NULL, 0, room, used) == BASE_OK;
 }
 
-int rc_responder_next(struct rc_qp *qp, const struct transport_room *room, struct transport_run *out, size_t *used)
+int rc_responder_next(struct transport_qp *qp, const struct transport_room *room, struct transport_run *out, size_t *used)
 {
 	struct rc_responder *r = &qp->resp;
 	uint32_t psn = 0;

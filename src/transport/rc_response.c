@@ -16,7 +16,7 @@
  *   data      progress up to its PSN, then it is placed and is progress itself
  *   NAK else  progress, then the WQE that owns its PSN completes with the error and the QP goes to error.
  */
-#include "transport/rc.h"
+#include "transport/rc_internal.h"
 
 #include "base/clock.h"
 #include "transport/run.h"
@@ -34,7 +34,7 @@ static void measure(struct rc_requester *q, uint64_t now)
 }
 
 /* How far an answer for everything before upto goes: an unanswered READ or atomic is not answered by what came behind it. */
-static uint32_t answered_upto(const struct rc_qp *qp, uint32_t upto)
+static uint32_t answered_upto(const struct transport_qp *qp, uint32_t upto)
 {
 	const struct rc_requester *q = &qp->req;
 	uint32_t n = rc_psn_distance(q->una, upto);
@@ -53,7 +53,7 @@ static uint32_t answered_upto(const struct rc_qp *qp, uint32_t upto)
 }
 
 /* Everything before upto, which lies in (una, high] when it is not una itself. True on progress. */
-static bool acknowledge(struct rc_qp *qp, uint64_t now, uint32_t upto)
+static bool acknowledge(struct transport_qp *qp, uint64_t now, uint32_t upto)
 {
 	struct rc_requester *q = &qp->req;
 	struct transport_sq *sq = qp->sq;
@@ -89,7 +89,7 @@ static bool acknowledge(struct rc_qp *qp, uint64_t now, uint32_t upto)
 }
 
 /* After progress: an error that waited for its turn, a drained queue. */
-static void settle(struct rc_qp *qp)
+static void settle(struct transport_qp *qp)
 {
 	struct rc_requester *q = &qp->req;
 
@@ -101,7 +101,7 @@ static void settle(struct rc_qp *qp)
 	rc_requester_check_drained(qp);
 }
 
-static void on_gap(struct rc_qp *qp, uint64_t now, bool progress)
+static void on_gap(struct transport_qp *qp, uint64_t now, bool progress)
 {
 	struct rc_requester *q = &qp->req;
 	uint64_t guard = q->srtt > RC_REWIND_GUARD_NS ? q->srtt : RC_REWIND_GUARD_NS;
@@ -125,13 +125,13 @@ static void on_gap(struct rc_qp *qp, uint64_t now, bool progress)
 }
 
 /* What was answered shows that an answer at una was lost. Everything that still flies shows it again: once is enough. */
-static void on_lost_answer(struct rc_qp *qp, uint64_t now, bool progress)
+static void on_lost_answer(struct transport_qp *qp, uint64_t now, bool progress)
 {
 	if (!qp->req.rewound || qp->req.rewound_psn != qp->req.una)
 		on_gap(qp, now, progress);
 }
 
-static void on_rnr(struct rc_qp *qp, uint64_t now, uint8_t syndrome)
+static void on_rnr(struct transport_qp *qp, uint64_t now, uint8_t syndrome)
 {
 	struct rc_requester *q = &qp->req;
 
@@ -166,16 +166,16 @@ static uint32_t nak_status(uint8_t syndrome)
 	}
 }
 
-static bool is_sending(const struct rc_qp *qp)
+static bool is_sending(const struct transport_qp *qp)
 {
-	return qp->state == RC_RTS || qp->state == RC_SQD;
+	return qp->state == TRANSPORT_RTS || qp->state == TRANSPORT_SQD;
 }
 
 /*
  * Something speaks of `upto`, and thus for all before it. True when nothing stands between: no answer on the way was lost, and
  * the QP still sends. *progress: whether anything was news.
  */
-static bool advance(struct rc_qp *qp, uint64_t now, uint32_t upto, bool *progress)
+static bool advance(struct transport_qp *qp, uint64_t now, uint32_t upto, bool *progress)
 {
 	uint32_t reached = answered_upto(qp, upto);
 
@@ -189,7 +189,7 @@ static bool advance(struct rc_qp *qp, uint64_t now, uint32_t upto, bool *progres
 }
 
 /* An answer to the READ or atomic that owns una, at una. */
-static enum rc_verdict on_data(struct rc_qp *qp, uint64_t now, const struct transport_run *run)
+static enum rc_verdict on_data(struct transport_qp *qp, uint64_t now, const struct transport_run *run)
 {
 	struct rc_requester *q = &qp->req;
 	struct transport_wqe *wqe = transport_sq_wqe(qp->sq, qp->sq->done);
@@ -223,7 +223,7 @@ static enum rc_verdict on_data(struct rc_qp *qp, uint64_t now, const struct tran
 	return RC_TOOK;
 }
 
-static enum rc_verdict receive_data(struct rc_qp *qp, uint64_t now, const struct transport_run *run)
+static enum rc_verdict receive_data(struct transport_qp *qp, uint64_t now, const struct transport_run *run)
 {
 	struct rc_requester *q = &qp->req;
 	uint32_t psn = run->head.bth.psn & RC_PSN_MASK;
@@ -244,7 +244,7 @@ static enum rc_verdict receive_data(struct rc_qp *qp, uint64_t now, const struct
 	return on_data(qp, now, run);
 }
 
-enum rc_verdict rc_requester_receive(struct rc_qp *qp, uint64_t now, const struct transport_run *run)
+enum rc_verdict rc_requester_receive(struct transport_qp *qp, uint64_t now, const struct transport_run *run)
 {
 	struct rc_requester *q = &qp->req;
 	uint8_t syndrome = run->head.aeth.syndrome;

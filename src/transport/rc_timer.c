@@ -14,12 +14,12 @@
  *
  * Excused time (this host was not scheduled, or the peer stood still) moves the first two, which measure a peer's silence.
  */
-#include "transport/rc.h"
+#include "transport/rc_internal.h"
 
 #include "base/clock.h"
 #include "wire/timer.h"
 
-static uint64_t ack_deadline(const struct rc_qp *qp)
+static uint64_t ack_deadline(const struct transport_qp *qp)
 {
 	uint64_t t = wire_timer_ack_ns(qp->config.timeout);
 
@@ -28,7 +28,7 @@ static uint64_t ack_deadline(const struct rc_qp *qp)
 	return qp->req.timer_at + 4 * t;
 }
 
-static uint64_t probe_deadline(const struct rc_qp *qp)
+static uint64_t probe_deadline(const struct transport_qp *qp)
 {
 	const struct rc_requester *q = &qp->req;
 	uint64_t wait = 2 * q->srtt > RC_PROBE_MIN_NS ? 2 * q->srtt : RC_PROBE_MIN_NS;
@@ -38,12 +38,12 @@ static uint64_t probe_deadline(const struct rc_qp *qp)
 	return q->activity_at + (wait << q->probes);
 }
 
-static bool is_sending(const struct rc_qp *qp)
+static bool is_sending(const struct transport_qp *qp)
 {
-	return qp->state == RC_RTS || qp->state == RC_SQD;
+	return qp->state == TRANSPORT_RTS || qp->state == TRANSPORT_SQD;
 }
 
-uint64_t rc_timer_deadline(const struct rc_qp *qp)
+uint64_t rc_timer_deadline(const struct transport_qp *qp)
 {
 	uint64_t ack, probe;
 
@@ -61,13 +61,13 @@ static uint64_t moved(uint64_t at, uint64_t by, uint64_t now)
 	return by > now - at ? now : at + by;
 }
 
-static void on_silence(struct rc_qp *qp)
+static void on_silence(struct transport_qp *qp)
 {
 	qp->stats.window_shrinks += rc_window_timeout(&qp->req.window);
 	rc_requester_rewind(qp);
 }
 
-void rc_timer_tick(struct rc_qp *qp, uint64_t now, uint64_t excused_ns)
+void rc_timer_tick(struct transport_qp *qp, uint64_t now, uint64_t excused_ns)
 {
 	struct rc_requester *q = &qp->req;
 

@@ -8,7 +8,6 @@
 #include <assert.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/err.h"
 #include "transport/message.h"
 #include "transport/sq.h"
@@ -17,84 +16,49 @@
 
 #define UD_CONTROLLED 0x80000000u /* in a WR's Q_Key: use that of the QP */
 
-void ud_init(struct ud_qp *qp, struct transport_memory memory, struct transport_sq *sq, const struct transport_recv_ops *recv,
-	     void *recv_host)
-{
-	memset(qp, 0, sizeof(*qp));
-	qp->state = UD_RESET;
-	qp->memory = memory;
-	qp->sq = sq;
-	intake_init(&qp->intake, recv, recv_host);
-}
-
-void ud_to_init(struct ud_qp *qp)
-{
-	qp->state = UD_INIT;
-}
-
-void ud_to_rtr(struct ud_qp *qp, const struct ud_config *config)
+void ud_to_rtr(struct transport_qp *qp, const struct transport_config *config)
 {
 	assert(config->mtu >= 256 && config->mtu <= 4096);
 	qp->config = *config;
-	qp->state = UD_RTR;
+	qp->state = TRANSPORT_RTR;
 }
 
-void ud_to_rts(struct ud_qp *qp, const struct ud_config *config)
+void ud_to_rts(struct transport_qp *qp, const struct transport_config *config)
 {
 	ud_update(qp, config);
-	if (qp->state == UD_RTR) {
+	if (qp->state == TRANSPORT_RTR) {
 		qp->config.sq_psn = config->sq_psn;
-		qp->next_psn = config->sq_psn & WIRE_PSN_MASK;
+		qp->ud_psn = config->sq_psn & WIRE_PSN_MASK;
 	}
-	while (qp->state == UD_SQE && transport_sq_has_work(qp->sq))
-		transport_sq_finish(qp->sq, TRANSPORT_WR_FLUSH_ERR, 0);
-	qp->state = UD_RTS;
+	transport_qp_enter_rts(qp);
 }
 
-void ud_update(struct ud_qp *qp, const struct ud_config *config)
+void ud_update(struct transport_qp *qp, const struct transport_config *config)
 {
 	qp->config.qkey = config->qkey;
 	qp->config.pkey = config->pkey;
 }
 
-void ud_to_sqd(struct ud_qp *qp)
+void ud_to_sqd(struct transport_qp *qp)
 {
-	if (qp->state != UD_RTS)
+	if (qp->state != TRANSPORT_RTS)
 		return;
 	/* No message is ever half sent. */
-	qp->state = UD_SQD;
-	qp->events |= UD_EVENT_SQ_DRAINED;
+	qp->state = TRANSPORT_SQD;
+	qp->events |= TRANSPORT_EVENT_SQ_DRAINED;
 }
 
-void ud_to_error(struct ud_qp *qp)
+void ud_to_error(struct transport_qp *qp)
 {
-	if (qp->state == UD_ERROR)
+	if (!transport_qp_enter_error(qp))
 		return;
-	qp->state = UD_ERROR;
-	qp->events |= UD_EVENT_ENTERED_ERROR;
 	/* roce-wire 17: an SRQ cannot have back what was too small. */
 	intake_end(&qp->intake, qp->config.srq ? TRANSPORT_REM_INV_REQ_ERR : TRANSPORT_WR_FLUSH_ERR, 0);
 }
 
-void ud_reset(struct ud_qp *qp)
+uint32_t ud_sq_psn(const struct transport_qp *qp)
 {
-	transport_sq_forget(qp->sq);
-	ud_init(qp, qp->memory, qp->sq, qp->intake.ops, qp->intake.host);
-}
-
-enum ud_state ud_state_get(const struct ud_qp *qp)
-{
-	return qp->state;
-}
-
-uint32_t ud_sq_psn(const struct ud_qp *qp)
-{
-	return qp->next_psn;
-}
-
-const struct ud_stats *ud_stats_get(const struct ud_qp *qp)
-{
-	return &qp->stats;
+	return qp->ud_psn;
 }
 
 const char *ud_verdict_text(enum ud_verdict verdict)
@@ -118,12 +82,12 @@ const char *ud_verdict_text(enum ud_verdict verdict)
 /* ---- receiving ---- */
 
 /* roce-wire 18: QP 1 has the well-known Q_Key, whatever its attributes say. */
-static uint32_t own_qkey(const struct ud_qp *qp)
+static uint32_t own_qkey(const struct transport_qp *qp)
 {
 	return qp->config.qpn == 1 ? WIRE_QKEY_GSI : qp->config.qkey;
 }
 
-static int place(struct ud_qp *qp, const struct transport_run *run, const uint8_t *grh)
+static int place(struct transport_qp *qp, const struct transport_run *run, const uint8_t *grh)
 {
 	const struct transport_memory_ops *ops = qp->memory.ops;
 	const struct transport_recv *recv = &qp->intake.recv;
@@ -134,7 +98,7 @@ static int place(struct ud_qp *qp, const struct transport_run *run, const uint8_
 	return ops->scatter(qp->memory.host, recv->sge, recv->num_sge, UD_GRH_BYTES, run->head.payload, run->head.payload_len);
 }
 
-enum ud_verdict ud_receive(struct ud_qp *qp, uint64_t now, const struct transport_run *run, const uint8_t *grh, bool give_up)
+enum ud_verdict ud_receive(struct transport_qp *qp, uint64_t now, const struct transport_run *run, const uint8_t *grh, bool give_up)
 {
 	const struct wire_opcode *op = wire_opcode_find(run->head.bth.opcode);
 	uint32_t payload = run->head.payload_len;
@@ -143,7 +107,7 @@ enum ud_verdict ud_receive(struct ud_qp *qp, uint64_t now, const struct transpor
 	if (op == NULL || op != run->head.op || op->transport != WIRE_TRANSPORT_UD || run->packets != 1 ||
 	    run->last_opcode != run->head.bth.opcode)
 		return UD_DROPPED_OPCODE;
-	if (qp->state < UD_RTR || qp->state > UD_SQE)
+	if (qp->state < TRANSPORT_RTR || qp->state > TRANSPORT_SQE)
 		return UD_DROPPED_STATE;
 	if (!transport_pkey_matches(run->head.bth.pkey, qp->config.pkey))
 		return UD_DROPPED_PKEY;
@@ -177,7 +141,7 @@ enum ud_verdict ud_receive(struct ud_qp *qp, uint64_t now, const struct transpor
 
 /* ---- sending ---- */
 
-static struct message_path path_to(const struct ud_qp *qp, const struct transport_wqe *wqe)
+static struct message_path path_to(const struct transport_qp *qp, const struct transport_wqe *wqe)
 {
 	uint32_t qkey = wqe->remote_qkey & UD_CONTROLLED ? qp->config.qkey : wqe->remote_qkey;
 
@@ -191,20 +155,13 @@ static struct message_path path_to(const struct ud_qp *qp, const struct transpor
 	};
 }
 
-static void fail(struct ud_qp *qp, uint32_t status, int err)
+bool ud_wants_room(const struct transport_qp *qp, uint64_t now)
 {
-	transport_sq_finish(qp->sq, status, (uint32_t)-err);
-	qp->state = UD_SQE;
-	qp->events |= UD_EVENT_ENTERED_SQE;
-}
-
-bool ud_wants_room(const struct ud_qp *qp, uint64_t now)
-{
-	return qp->state == UD_RTS && transport_sq_has_work(qp->sq);
+	return qp->state == TRANSPORT_RTS && transport_sq_has_work(qp->sq);
 }
 
 /* The WQE to emit, NULL when there is none: finishes those that emit nothing. */
-static struct transport_wqe *next_wqe(struct ud_qp *qp)
+static struct transport_wqe *next_wqe(struct transport_qp *qp)
 {
 	while (ud_wants_room(qp, 0)) {
 		struct transport_wqe *wqe = transport_sq_wqe(qp->sq, qp->sq->next);
@@ -222,12 +179,12 @@ static struct transport_wqe *next_wqe(struct ud_qp *qp)
 		status = message_obstacle(&path, wqe, &err);
 		if (status == TRANSPORT_SUCCESS)
 			return wqe;
-		fail(qp, status, err);
+		transport_qp_enter_sqe(qp, status, (uint32_t)-err);
 	}
 	return NULL;
 }
 
-int ud_next_ah(struct ud_qp *qp, uint32_t *ah)
+int ud_next_ah(struct transport_qp *qp, uint32_t *ah)
 {
 	const struct transport_wqe *wqe = next_wqe(qp);
 
@@ -237,7 +194,7 @@ int ud_next_ah(struct ud_qp *qp, uint32_t *ah)
 	return 1;
 }
 
-int ud_next(struct ud_qp *qp, uint64_t now, const struct transport_room *room, struct transport_run *out, size_t *used)
+int ud_next(struct transport_qp *qp, uint64_t now, const struct transport_room *room, struct transport_run *out, size_t *used)
 {
 	struct transport_wqe *wqe = next_wqe(qp);
 	struct message_path path;
@@ -248,41 +205,25 @@ int ud_next(struct ud_qp *qp, uint64_t now, const struct transport_room *room, s
 	path = path_to(qp, wqe);
 	if (!message_fit(&path, wqe, 0, 1, 1, room))
 		return 0;
-	err = message_write(&path, wqe, 0, 1, 1, qp->next_psn, false, room, out, used);
+	err = message_write(&path, wqe, 0, 1, 1, qp->ud_psn, false, room, out, used);
 	if (err) {
-		fail(qp, TRANSPORT_LOC_PROT_ERR, err);
+		transport_qp_enter_sqe(qp, TRANSPORT_LOC_PROT_ERR, (uint32_t)-err);
 		return 0;
 	}
-	qp->next_psn = wire_psn_add(qp->next_psn, 1);
+	qp->ud_psn = wire_psn_add(qp->ud_psn, 1);
 	qp->stats.sent_packets++;
 	qp->stats.sent_bytes += out->head.payload_len;
 	transport_sq_finish(qp->sq, TRANSPORT_SUCCESS, 0);
 	return 1;
 }
 
-uint64_t ud_deadline(const struct ud_qp *qp)
-{
-	return BASE_NEVER;
-}
-
-void ud_tick(struct ud_qp *qp, uint64_t now, uint64_t excused_ns)
-{
-}
-
-int ud_send_completion_next(struct ud_qp *qp, struct transport_completion *out)
-{
-	return transport_sq_reap(qp->sq, qp->state == UD_ERROR || qp->state == UD_SQE, out);
-}
-
-int ud_recv_completion_next(struct ud_qp *qp, struct transport_completion *out)
-{
-	return intake_completion_next(&qp->intake, out);
-}
-
-uint32_t ud_events_take(struct ud_qp *qp)
-{
-	uint32_t events = qp->events;
-
-	qp->events = 0;
-	return events;
-}
+const struct transport_ops ud_ops = {
+	.to_rtr = ud_to_rtr,
+	.to_rts = ud_to_rts,
+	.update = ud_update,
+	.to_sqd = ud_to_sqd,
+	.to_error = ud_to_error,
+	.sq_psn = ud_sq_psn,
+	.next = ud_next,
+	.wants_room = ud_wants_room,
+};
