@@ -13,7 +13,7 @@ const struct cm_config cm_config_linux = {
 	.max_retries = 15,
 	.mra_timeout = 24,
 	.timewait_min = 0,
-	.timewait_max = CM_TIMEOUT_CODE_MAX,
+	.timewait_max = 24, /* 65 s: the peer names the ACK timeout that it follows from */
 };
 
 const struct cm_config cm_config_fast = {
