@@ -20,4 +20,13 @@ static inline uint64_t base_clock_now(void)
 	return (uint64_t)ts.tv_sec * BASE_SEC + (uint64_t)ts.tv_nsec;
 }
 
+/* CLOCK_REALTIME: what people call the time. It may be set back. */
+static inline uint64_t base_clock_wall(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return (uint64_t)ts.tv_sec * BASE_SEC + (uint64_t)ts.tv_nsec;
+}
+
 #endif

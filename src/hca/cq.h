@@ -14,6 +14,13 @@
 struct hca_channel;
 struct hca_context;
 struct hca_cq; /* opaque */
+struct hca_pd;
+
+/* When a completion came to be, in nanoseconds. */
+struct hca_stamp {
+	uint64_t raw;  /* of the adapter's clock, which only moves forward */
+	uint64_t wall; /* since 1970 */
+};
 
 /* A completion. The layout is that of struct ibv_wc, which the edge asserts, so that entries are copied once. */
 struct hca_wc {
@@ -36,6 +43,8 @@ struct hca_cq_attr {
 	struct hca_channel *channel; /* NULL: no events */
 	uint32_t comp_vector;
 	bool ignore_overrun;       /* the oldest entry is overwritten, silently */
+	bool stamped;              /* keep stamps, for hca_cq_poll_stamped() */
+	struct hca_pd *pd;         /* whose allocator gives the ring; NULL: none */
 };
 
 /* BASE_ERR_INVAL: cqe 0 or above HCA_MAX_CQE, comp_vector; BASE_ERR_NOMEM. */
@@ -50,14 +59,19 @@ int hca_cq_resize(struct hca_cq *cq, uint32_t *cqe);
  * what is polled.
  */
 int hca_cq_poll(struct hca_cq *cq, int n, struct hca_wc *wc);
+/* The same for one; *stamp is zero unless the queue was made with stamps. */
+int hca_cq_poll_stamped(struct hca_cq *cq, struct hca_wc *wc, struct hca_stamp *stamp);
+/*
+ * From now on an armed queue fires when `count` completions have come since it was armed, or period_us after the first of them,
+ * whichever is earlier. A count of 0 or 1, or a period of 0, turns that off: the first one fires. BASE_ERR_NOMEM.
+ */
+int hca_cq_moderate(struct hca_cq *cq, uint16_t count, uint16_t period_us);
 /* Arms for one event. An armed "any" is never weakened to "solicited". Always 0. */
 int hca_cq_req_notify(struct hca_cq *cq, bool solicited_only);
 void hca_cq_events_ack(struct hca_cq *cq, uint32_t n);
 uint32_t hca_cq_cqe(const struct hca_cq *cq);
 void *hca_cq_user(const struct hca_cq *cq);
 struct hca_channel *hca_cq_channel(const struct hca_cq *cq);
-/* For hca_async_ack(), when only the object of an event is at hand. */
-void *hca_cq_async_token(struct hca_cq *cq);
 /* What hca_async_ack() takes for an event of this object: the same token as in its events. */
 void *hca_cq_async_token(struct hca_cq *cq);
 

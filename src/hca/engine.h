@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 
+#include "hca/cq.h"
 #include "node/flow.h"
 
 struct hca_engine_ops {
@@ -29,6 +30,16 @@ struct hca_engine_ops {
 	void (*flow_remove)(void *engine, struct node_flow *flow, bool linger);
 	/* Sets flow->path, telling the links. Progress lock held. */
 	void (*flow_path)(void *engine, struct node_flow *flow, const struct link_path *path);
+	/*
+	 * A timer: a flow that never has packets, for its deadline() and tick() alone. BASE_ERR_NOMEM. Both take the lock; when remove
+	 * returns no op of it runs or will.
+	 */
+	int (*timer_add)(void *engine, struct node_flow *timer);
+	void (*timer_remove)(void *engine, struct node_flow *timer);
+	/* Its deadline moved: it is asked for it before the lock is given back. Progress lock held. */
+	void (*timer_changed)(void *engine, struct node_flow *timer);
+	/* What time it is; `raw` is the clock of all deadlines. Any thread, any lock. */
+	void (*clock)(void *engine, struct hca_stamp *out);
 	/* Somebody is about to wait for events instead of polling. Any thread. */
 	void (*expect_wakeups)(void *engine);
 };

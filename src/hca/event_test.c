@@ -15,6 +15,8 @@
 #include "hca/async.h"
 #include "hca/cq_internal.h"
 #include "hca/fake_engine.h"
+#include "hca/limits.h"
+#include "hca/srq_internal.h"
 
 static bool readable(int fd)
 {
@@ -248,6 +250,176 @@ static void resize_and_limits(void **state)
 	assert_int_equal(hca_cq_destroy(cq), 0);
 }
 
+/* With SRQs under it (rq.c) the same holds: nothing posted is lost, whatever is taken meanwhile. */
+static void srq_resize_under_way(void **state)
+{
+	struct fixture *f = *state;
+	struct hca_srq_attr attr = { .max_wr = 2, .max_sge = 1 }, now;
+	struct transport_recv taken[2], next;
+	struct hca_srq *srq;
+	const struct transport_sge sge[2] = { { .length = 1 }, { .length = 2 } };
+
+	assert_int_equal(hca_srq_create(f->w->pd, &attr, NULL, &srq), 0);
+	assert_int_equal(hca_srq_post(srq, 0, &sge[0], 1), 0);
+	assert_int_equal(hca_srq_post(srq, 1, &sge[1], 1), 0);
+	assert_int_equal(hca_srq_post(srq, 2, &sge[1], 1), BASE_ERR_NOMEM);
+	assert_int_equal(hca_srq_take(srq, &taken[0]), 0);
+	for (uint32_t size = 3; size <= 40000; size = size * 3 / 2 + 1) {
+		attr.max_wr = size;
+		assert_int_equal(hca_srq_modify(srq, &attr, HCA_SRQ_MAX_WR), 0);
+		hca_srq_query(srq, &now);
+		assert_int_equal(now.max_wr, size);
+	}
+	/* What was taken before is still what it was, and its number comes back. */
+	assert_int_equal(taken[0].sge->length, 1);
+	for (uint64_t id = 2; id < 100; id++)
+		assert_int_equal(hca_srq_post(srq, id, &sge[id % 2], 1), 0);
+	attr.max_wr = 99; /* 98 + 1 waiting, one taken */
+	assert_int_equal(hca_srq_modify(srq, &attr, HCA_SRQ_MAX_WR), BASE_ERR_INVAL);
+	attr.max_wr = 100;
+	attr.limit = 101;
+	assert_int_equal(hca_srq_modify(srq, &attr, HCA_SRQ_MAX_WR | HCA_SRQ_LIMIT), BASE_ERR_INVAL);
+	assert_int_equal(hca_srq_modify(srq, &attr, HCA_SRQ_MAX_WR), 0);
+	assert_int_equal(hca_srq_post(srq, 100, sge, 1), BASE_ERR_NOMEM);
+	hca_rq_release(&srq->rq, taken[0].index);
+	assert_int_equal(hca_srq_post(srq, 100, sge, 1), 0);
+	for (uint64_t id = 1; id <= 100; id++) {
+		assert_int_equal(hca_srq_take(srq, &next), 0);
+		assert_int_equal(next.wr_id, id);
+		assert_int_equal(next.sge->length, id < 100 ? 1 + id % 2 : 1);
+		hca_rq_release(&srq->rq, next.index);
+	}
+	assert_int_equal(hca_srq_take(srq, &next), BASE_ERR_AGAIN);
+	attr.max_wr = HCA_MAX_SRQ_WR;
+	assert_int_equal(hca_srq_modify(srq, &attr, HCA_SRQ_MAX_WR), 0);
+	for (uint32_t id = 0; id < HCA_MAX_SRQ_WR; id++)
+		assert_int_equal(hca_srq_post(srq, id, sge, 1), 0);
+	assert_int_equal(hca_srq_post(srq, 0, sge, 1), BASE_ERR_NOMEM);
+	attr.max_wr++;
+	assert_int_equal(hca_srq_modify(srq, &attr, HCA_SRQ_MAX_WR), BASE_ERR_INVAL);
+	assert_int_equal(hca_srq_destroy(srq), 0);
+}
+
+static void pass_time(struct fixture *f, uint64_t ns)
+{
+	fake_lock(&f->w->engine);
+	f->w->engine.now += ns;
+	fake_unlock(&f->w->engine);
+}
+
+static void moderation(void **state)
+{
+	struct fixture *f = *state;
+	int fd = hca_channel_fd(f->channel);
+	struct hca_cq *got;
+
+	assert_int_equal(hca_cq_moderate(f->cq, 3, 100), 0);
+	/* Unarmed: neither count nor time fires. */
+	for (int i = 0; i < 3; i++)
+		push(f->w, f->cq, i, false, 0);
+	pass_time(f, 200000);
+	assert_false(readable(fd));
+	/* The count, from arming on. */
+	hca_cq_req_notify(f->cq, false);
+	push(f->w, f->cq, 3, false, 0);
+	push(f->w, f->cq, 4, false, 0);
+	assert_false(readable(fd));
+	push(f->w, f->cq, 5, false, 0);
+	assert_int_equal(hca_channel_get(f->channel, &got), 0);
+	pass_time(f, 200000);
+	assert_false(readable(fd)); /* one event, and the timer is off */
+	/* The period, from the first entry after arming on. */
+	hca_cq_req_notify(f->cq, false);
+	pass_time(f, 200000);
+	push(f->w, f->cq, 6, false, 0);
+	pass_time(f, 90000);
+	push(f->w, f->cq, 7, false, 0);
+	assert_false(readable(fd));
+	pass_time(f, 10000);
+	assert_int_equal(hca_channel_get(f->channel, &got), 0);
+	assert_false(readable(fd));
+	/* Entries that the arming does not ask for do not count. */
+	hca_cq_req_notify(f->cq, true);
+	push(f->w, f->cq, 8, true, 0);
+	push(f->w, f->cq, 9, false, 0);
+	push(f->w, f->cq, 10, false, 0);
+	assert_false(readable(fd));
+	push(f->w, f->cq, 11, false, TRANSPORT_WR_FLUSH_ERR);
+	assert_false(readable(fd));
+	/* Turned off with something held back: told at once, and then each. */
+	assert_int_equal(hca_cq_moderate(f->cq, 1, 1000), 0);
+	assert_int_equal(hca_channel_get(f->channel, &got), 0);
+	hca_cq_req_notify(f->cq, false);
+	push(f->w, f->cq, 12, false, 0);
+	assert_int_equal(hca_channel_get(f->channel, &got), 0);
+	assert_int_equal(hca_cq_moderate(f->cq, 100, 0), 0);
+	hca_cq_req_notify(f->cq, false);
+	push(f->w, f->cq, 13, false, 0);
+	assert_int_equal(hca_channel_get(f->channel, &got), 0);
+	hca_cq_events_ack(f->cq, 5);
+}
+
+/* Stamps stay with their entries through polls, resizes and purges. */
+static void stamps(void **state)
+{
+	struct fixture *f = *state;
+	struct hca_cq_attr attr = { .cqe = 4, .stamped = true };
+	struct hca_stamp stamp;
+	struct hca_cq *cq;
+	struct hca_qp *gone = (struct hca_qp *)(void *)f; /* never looked into: receives */
+	struct hca_wc wc;
+	uint64_t at[6];
+	uint32_t cqe = 8;
+
+	assert_int_equal(hca_cq_create(f->w->context, &attr, &cq), 0);
+	for (int i = 0; i < 6; i++) {
+		const struct hca_cqe entry = { .wc = { .wr_id = (uint64_t)i }, .qp = i == 2 ? gone : NULL };
+
+		if (i == 4)
+			assert_int_equal(hca_cq_resize(cq, &cqe), 0);
+		f->w->engine.now += 1000;
+		at[i] = f->w->engine.now;
+		pthread_mutex_lock(&f->w->engine.lock);
+		assert_true(hca_cq_push(cq, &entry));
+		pthread_mutex_unlock(&f->w->engine.lock);
+	}
+	hca_cq_purge(cq, gone);
+	for (int i = 0; i < 6; i++) {
+		if (i == 2)
+			continue;
+		assert_int_equal(hca_cq_poll_stamped(cq, &wc, &stamp), 1);
+		assert_int_equal(wc.wr_id, i);
+		assert_int_equal(stamp.raw, at[i]);
+		assert_int_equal(stamp.wall, at[i] + FAKE_EPOCH);
+	}
+	assert_int_equal(hca_cq_poll_stamped(cq, &wc, &stamp), 0);
+	assert_int_equal(hca_cq_destroy(cq), 0);
+	push(f->w, f->cq, 1, false, 0);
+	assert_int_equal(hca_cq_poll_stamped(f->cq, &wc, &stamp), 1);
+	assert_int_equal(stamp.raw, 0);
+}
+
+/* Once it overran a queue takes nothing more, but gives what it has. */
+static void overrun_is_for_good(void **state)
+{
+	struct fixture *f = *state;
+	struct hca_async_event event;
+	struct hca_wc wc[20];
+
+	for (int i = 0; i < 16; i++)
+		assert_true(push(f->w, f->cq, i, false, 0));
+	assert_false(push(f->w, f->cq, 16, false, 0));
+	assert_int_equal(hca_async_get(f->w->context, &event), 0);
+	assert_int_equal(event.type, HCA_ASYNC_CQ_ERR);
+	hca_async_ack(event.token);
+	assert_int_equal(hca_cq_poll(f->cq, 10, wc), 10);
+	assert_false(push(f->w, f->cq, 17, false, 0));
+	assert_int_equal(hca_async_get(f->w->context, &event), BASE_ERR_AGAIN);
+	assert_int_equal(hca_cq_poll(f->cq, 20, wc), 6);
+	assert_int_equal(wc[5].wr_id, 15);
+	assert_int_equal(hca_cq_poll(f->cq, 20, wc), BASE_ERR_IO);
+}
+
 static void empty_polls_make_progress(void **state)
 {
 	struct fixture *f = *state;
@@ -317,6 +489,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(destroy_waits_for_acks, setup, teardown),
 		cmocka_unit_test_setup_teardown(async_events, setup, teardown),
 		cmocka_unit_test_setup_teardown(resize_and_limits, setup, teardown),
+		cmocka_unit_test_setup_teardown(srq_resize_under_way, setup, teardown),
+		cmocka_unit_test_setup_teardown(moderation, setup, teardown),
+		cmocka_unit_test_setup_teardown(stamps, setup, teardown),
+		cmocka_unit_test_setup_teardown(overrun_is_for_good, setup, teardown),
 		cmocka_unit_test_setup_teardown(empty_polls_make_progress, setup, teardown),
 		cmocka_unit_test_setup_teardown(arm_races, setup, teardown),
 	};

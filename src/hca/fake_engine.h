@@ -21,7 +21,7 @@
 #include "hca/qp.h"
 #include "hca/srq.h"
 
-enum { FAKE_FLOWS = 8, FAKE_ROOM = 16384, FAKE_SLOT = 5 };
+enum { FAKE_FLOWS = 8, FAKE_ROOM = 16384, FAKE_SLOT = 5, FAKE_EPOCH = 1000000 };
 
 struct fake_engine {
 	pthread_mutex_t lock;
@@ -192,6 +192,37 @@ static inline void fake_flow_path(void *engine, struct node_flow *flow, const st
 	flow->path = *path;
 }
 
+static inline int fake_timer_add(void *engine, struct node_flow *timer)
+{
+	struct fake_engine *e = engine;
+	int err = BASE_ERR_NOMEM;
+
+	fake_lock(e);
+	for (int i = 0; i < FAKE_FLOWS && err != 0; i++)
+		if (e->flows[i] == NULL) {
+			e->flows[i] = timer;
+			err = 0;
+		}
+	pthread_mutex_unlock(&e->lock);
+	return err;
+}
+
+static inline void fake_timer_remove(void *engine, struct node_flow *timer)
+{
+	fake_flow_remove(engine, timer, false);
+}
+
+static inline void fake_timer_changed(void *engine, struct node_flow *timer)
+{
+}
+
+static inline void fake_clock(void *engine, struct hca_stamp *out)
+{
+	uint64_t now = ((struct fake_engine *)engine)->now;
+
+	*out = (struct hca_stamp){ now, now + FAKE_EPOCH };
+}
+
 static inline void fake_expect_wakeups(void *engine)
 {
 	__atomic_fetch_add(&((struct fake_engine *)engine)->wakeups_expected, 1, __ATOMIC_RELAXED);
@@ -200,7 +231,8 @@ static inline void fake_expect_wakeups(void *engine)
 static const struct hca_engine_ops fake_engine_ops = {
 	.kick = fake_kick, .schedule = fake_schedule, .lock = fake_lock, .unlock = fake_unlock, .poll = fake_poll,
 	.flow_add = fake_flow_add, .flow_remove = fake_flow_remove, .flow_path = fake_flow_path,
-			.expect_wakeups = fake_expect_wakeups,
+	.timer_add = fake_timer_add, .timer_remove = fake_timer_remove, .timer_changed = fake_timer_changed, .clock = fake_clock,
+	.expect_wakeups = fake_expect_wakeups,
 };
 
 static inline int fake_resolve(void *context, const struct hca_ah_attr *ah, uint32_t dest_qpn, struct link_path *out)

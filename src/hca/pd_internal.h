@@ -10,8 +10,10 @@
 struct hca_pd {
 	struct hca_context *context;
 	void *user;
-	uint32_t number;          /* never 0, never the same for two of a process */
-	_Atomic uint32_t objects; /* MRs, QPs, SRQs, AHs */
+	uint32_t number;          /* never 0, never the same for two of a process, but for a parent domain and its base */
+	_Atomic uint32_t objects; /* MRs, QPs, SRQs, AHs, CQs, parent domains */
+	struct hca_pd *base;      /* of a parent domain, else NULL */
+	struct hca_allocator allocator; /* alloc NULL: the C library */
 };
 
 static inline void hca_pd_get(struct hca_pd *pd)

@@ -73,9 +73,10 @@ static int sq_allocate(struct hca_qp *qp, struct hca_qp_cap *cap)
 	area = max_u32(cap->max_send_sge * (uint32_t)sizeof(struct transport_sge), cap->max_inline);
 	qp->sq.stride = ((uint32_t)sizeof(struct transport_wqe) + area + SLOT_ALIGN - 1) & ~(uint32_t)(SLOT_ALIGN - 1);
 	qp->sq.depth = depth;
-	qp->sq.slots = aligned_alloc(SLOT_ALIGN, (size_t)qp->sq.stride * depth);
-	if (qp->sq.slots == NULL)
-		return BASE_ERR_NOMEM;
+	int err = hca_buffer_alloc(&qp->sq_memory, qp->pd, HCA_RESOURCE_SEND_QUEUE, (size_t)qp->sq.stride * depth);
+	if (err != 0)
+		return err;
+	qp->sq.slots = qp->sq_memory.at;
 	if (!qp->ops->is_datagram)
 		return 0;
 	qp->paths = calloc(depth, sizeof(*qp->paths));
@@ -85,7 +86,7 @@ static int sq_allocate(struct hca_qp *qp, struct hca_qp_cap *cap)
 static void sq_free(struct hca_qp *qp)
 {
 	free(qp->paths);
-	free(qp->sq.slots);
+	hca_buffer_free(&qp->sq_memory);
 }
 
 static void export_begin(struct hca_qp *qp)
@@ -115,6 +116,7 @@ int hca_qp_create(struct hca_pd *pd, struct hca_qp_init *init, struct hca_qp **o
 		return BASE_ERR_NOMEM;
 	qp->type = init->type;
 	qp->ops = hca_qp_type_ops_find(init->type);
+	qp->pd = pd;
 	err = sq_allocate(qp, &cap);
 	if (err != 0)
 		goto free_sq;
@@ -122,11 +124,10 @@ int hca_qp_create(struct hca_pd *pd, struct hca_qp_init *init, struct hca_qp **o
 		cap.max_recv_wr = cap.max_recv_sge = 0;
 	else
 		cap.max_recv_sge = max_u32(cap.max_recv_sge, 1);
-	err = hca_rq_init(&qp->rq, cap.max_recv_wr, cap.max_recv_sge);
+	err = hca_rq_init(&qp->rq, pd, HCA_RESOURCE_RECEIVE_QUEUE, cap.max_recv_wr, cap.max_recv_sge);
 	if (err != 0)
 		goto free_sq;
 	qp->context = pd->context;
-	qp->pd = pd;
 	qp->user = init->user;
 	qp->send_cq = init->send_cq;
 	qp->recv_cq = init->recv_cq;
@@ -189,11 +190,11 @@ void hca_qp_destroy(struct hca_qp *qp)
 	atomic_fetch_sub(&qp->recv_cq->users, 1);
 	if (qp->srq != NULL)
 		atomic_fetch_sub(&qp->srq->users, 1);
-	hca_pd_put(qp->pd);
 	hca_rq_fini(&qp->rq);
 	pthread_mutex_destroy(&qp->modify_lock);
 	pthread_mutex_destroy(&qp->sq_lock);
 	sq_free(qp);
+	hca_pd_put(qp->pd);
 	free(qp);
 }
 

@@ -51,6 +51,7 @@ struct hca_qp {
 	_Atomic uint32_t sq_freed;    /* slots before it may be posted to again; written under the CQ's lock,
 			at reset under both */
 	struct transport_sq sq;
+	struct hca_buffer sq_memory;
 	struct link_path *paths; /* UD: where the work request of this slot goes; written before `posted` says that it is there */
 
 	struct hca_rq rq;

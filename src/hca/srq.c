@@ -16,13 +16,14 @@ int hca_srq_create(struct hca_pd *pd, struct hca_srq_attr *attr, void *user, str
 	if (srq == NULL)
 		return BASE_ERR_NOMEM;
 	uint32_t max_sge = attr->max_sge == 0 ? 1 : attr->max_sge;
-	int err = hca_rq_init(&srq->rq, attr->max_wr, max_sge);
+	int err = hca_rq_init(&srq->rq, pd, HCA_RESOURCE_SHARED_RECEIVE_QUEUE, attr->max_wr, max_sge);
 	if (err != 0) {
 		free(srq);
 		return err;
 	}
 	srq->pd = pd;
 	srq->user = user;
+	pthread_mutex_init(&srq->modify_lock, NULL);
 	hca_async_source_init(&srq->source, pd->context, user);
 	hca_pd_get(pd);
 	attr->max_sge = max_sge;
@@ -37,41 +38,40 @@ int hca_srq_destroy(struct hca_srq *srq)
 		return BASE_ERR_BUSY;
 	hca_async_source_fini(&srq->source);
 	hca_rq_fini(&srq->rq);
+	pthread_mutex_destroy(&srq->modify_lock);
 	hca_pd_put(srq->pd);
 	free(srq);
 	return 0;
 }
 
-int hca_srq_modify(struct hca_srq *srq, const struct hca_srq_attr *attr, uint32_t mask)
+static int modify_locked(struct hca_srq *srq, const struct hca_srq_attr *attr, uint32_t mask)
 {
-	uint32_t max_wr = srq->rq.max_wr, limit = atomic_load(&srq->limit);
+	uint32_t max_wr = mask & HCA_SRQ_MAX_WR ? attr->max_wr : hca_rq_max_wr(&srq->rq);
+	uint32_t limit = mask & HCA_SRQ_LIMIT ? attr->limit : atomic_load(&srq->limit);
 
-	if (mask & ~(uint32_t)(HCA_SRQ_MAX_WR | HCA_SRQ_LIMIT))
-		return BASE_ERR_INVAL;
-	if (mask & HCA_SRQ_MAX_WR)
-		max_wr = attr->max_wr;
-	if (mask & HCA_SRQ_LIMIT)
-		limit = attr->limit;
 	if (max_wr == 0 || max_wr > HCA_MAX_SRQ_WR || limit > max_wr)
 		return BASE_ERR_INVAL;
-	if (mask & HCA_SRQ_MAX_WR) {
-		/* Transports read the slots they took without our lock, under the progress lock. */
-		const struct hca_engine *engine = hca_context_engine(srq->pd->context);
-
-		engine->ops->lock(engine->context);
-		int err = hca_rq_resize(&srq->rq, max_wr);
-		engine->ops->unlock(engine->context);
-		if (err != 0)
-			return err;
-	}
-	if (mask & HCA_SRQ_LIMIT)
+	int err = mask & HCA_SRQ_MAX_WR ? hca_rq_resize(&srq->rq, max_wr) : 0;
+	if (err == 0 && (mask & HCA_SRQ_LIMIT))
 		atomic_store(&srq->limit, limit);
-	return 0;
+	return err;
+}
+
+int hca_srq_modify(struct hca_srq *srq, const struct hca_srq_attr *attr, uint32_t mask)
+{
+	if (mask & ~(uint32_t)(HCA_SRQ_MAX_WR | HCA_SRQ_LIMIT))
+		return BASE_ERR_INVAL;
+	pthread_mutex_lock(&srq->modify_lock);
+	int err = modify_locked(srq, attr, mask);
+	pthread_mutex_unlock(&srq->modify_lock);
+	return err;
 }
 
 void hca_srq_query(struct hca_srq *srq, struct hca_srq_attr *out)
 {
-	*out = (struct hca_srq_attr){ .max_wr = srq->rq.max_wr, .max_sge = srq->rq.max_sge, .limit = atomic_load(&srq->limit) };
+	*out = (struct hca_srq_attr){
+		.max_wr = hca_rq_max_wr(&srq->rq), .max_sge = srq->rq.max_sge, .limit = atomic_load(&srq->limit),
+	};
 }
 
 int hca_srq_post(struct hca_srq *srq, uint64_t wr_id, const struct transport_sge *sge, int num_sge)

@@ -12,6 +12,7 @@ struct hca_qp;
 struct hca_srq {
 	struct hca_pd *pd;
 	void *user;
+	pthread_mutex_t modify_lock; /* one modify at a time */
 	struct hca_rq rq;
 	_Atomic uint32_t limit; /* 0: not armed */
 	_Atomic uint32_t users; /* QPs */

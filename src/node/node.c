@@ -99,7 +99,8 @@ int node_flow_add(struct node *node, struct node_flow *flow)
 	if (atomic_load(&node->dead))
 		return BASE_ERR_GONE;
 	node_lock_take(&node->lock);
-	if (node->flows < NODE_QPN_INDEXES && node_timers_grow(&node->timers, node->flows + 1) == 0) {
+	if (node->flows < NODE_QPN_INDEXES &&
+	    node_timers_grow(&node->timers, node->flows + node->plain_timers + 1) == 0) {
 		while (node->table[node->next_index] != NULL)
 			node->next_index = (node->next_index + 1) % NODE_QPN_INDEXES;
 		flow->qpn = (uint32_t)node->config.slot << 16 | node->next_index;
@@ -115,6 +116,38 @@ int node_flow_add(struct node *node, struct node_flow *flow)
 	}
 	node_lock_give(&node->lock);
 	return err;
+}
+
+int node_timer_add(struct node *node, struct node_flow *timer)
+{
+	if (atomic_load(&node->dead))
+		return BASE_ERR_GONE;
+	node_lock_take(&node->lock);
+	int err = node_timers_grow(&node->timers, node->flows + node->plain_timers + 1);
+	if (err == 0) {
+		node->plain_timers++;
+		timer->path.kind = LINK_NOWHERE;
+		timer->timer_index = -1;
+		timer->ready = timer->touched = timer->waiting = false;
+		atomic_store(&timer->kicked, false);
+	}
+	node_lock_give(&node->lock);
+	return err;
+}
+
+void node_timer_remove(struct node *node, struct node_flow *timer)
+{
+	if (atomic_load(&node->dead))
+		return;
+	node_lock_take(&node->lock);
+	node_forget(node, timer);
+	node->plain_timers--;
+	node_release(node);
+}
+
+void node_timer_changed(struct node *node, struct node_flow *timer)
+{
+	node_touch(node, timer);
 }
 
 /* Flows that UDP may reach are why pollers look at the socket. */

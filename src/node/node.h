@@ -70,6 +70,15 @@ void node_flow_path(struct node *node, struct node_flow *flow, const struct link
 /* NULL if nobody has it. Lock held. */
 struct node_flow *node_flow_find(struct node *node, uint32_t qpn);
 
+/*
+ * A timer: a flow without a QPN that nothing is sent to or by, for its deadline() and tick() alone; they are called as those of
+ * other flows are, publish() and wants_room() too. BASE_ERR_NOMEM, BASE_ERR_GONE. Both take the lock; after the second no op runs.
+ */
+int node_timer_add(struct node *node, struct node_flow *timer);
+void node_timer_remove(struct node *node, struct node_flow *timer);
+/* Its deadline moved. Lock held; the timer is asked before the lock is given back. */
+void node_timer_changed(struct node *node, struct node_flow *timer);
+
 /* New work was posted on the flow: flags it and tries to make progress in this thread. Any thread, no adapter lock held. */
 void node_kick(struct node *node, struct node_flow *flow);
 /* The same with the lock held, e.g. at the end of a modify: the flow is looked at before the lock is released. */

@@ -62,6 +62,7 @@ struct node {
 	/* Progress lock. */
 	struct node_flow **table; /* by QPN index */
 	uint32_t flows, next_index;
+	uint32_t plain_timers;    /* node_timer_add() */
 	uint32_t udp_flows;       /* flows whose path is UDP: poll the socket only then */
 	uint32_t any_flows;       /* flows with next_path that UDP may reach: poll it now and then */
 	uint32_t any_looks, any_hot;

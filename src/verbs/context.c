@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "hca/async.h"
@@ -16,6 +17,8 @@
 #include "verbs/device.h"
 #include "verbs/ops.h"
 #include "verbs/symbol.h"
+
+enum { CORE_CLOCK_KHZ = 1000000 }; /* a tick is a nanosecond */
 
 static pthread_mutex_t contexts_lock = PTHREAD_MUTEX_INITIALIZER; /* a leaf */
 static struct verbs_context_object *contexts;                     /* guarded by contexts_lock */
@@ -54,6 +57,11 @@ void verbs_context_fill_ops(struct verbs_context *ex)
 	ex->query_port = verbs_query_port;
 	ex->query_device_ex = verbs_query_device_ex;
 	ex->create_cq_ex = verbs_create_cq_ex;
+	ex->modify_cq = verbs_modify_cq;
+	ex->alloc_td = verbs_alloc_td;
+	ex->dealloc_td = verbs_dealloc_td;
+	ex->alloc_parent_domain = verbs_alloc_parent_domain;
+	ex->query_rt_values = verbs_query_rt_values;
 	ex->create_qp_ex = verbs_create_qp_ex;
 	ex->create_srq_ex = verbs_create_srq_ex;
 }
@@ -274,11 +282,27 @@ VERBS_PUBLIC int ibv_query_device(struct ibv_context *context, struct ibv_device
 	return verbs_query_device(context, device_attr);
 }
 
+int verbs_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values)
+{
+	uint32_t answered = values->comp_mask & IBV_VALUES_MASK_RAW_CLOCK;
+
+	/* Ticks, all in tv_nsec, as programs know it from hardware whose ticks are no nanoseconds. */
+	if (answered != 0)
+		values->raw_clock = (struct timespec){ .tv_nsec = (long)base_clock_now() };
+	values->comp_mask = answered;
+	return 0;
+}
+
 int verbs_query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input, struct
 		ibv_device_attr_ex *attr,
 			  size_t attr_size)
 {
-	struct ibv_device_attr_ex ours = { .phys_port_cnt_ex = HCA_PORTS };
+	struct ibv_device_attr_ex ours = {
+		.completion_timestamp_mask = UINT64_MAX,
+		.hca_core_clock = CORE_CLOCK_KHZ,
+		.cq_mod_caps = { .max_cq_count = UINT16_MAX, .max_cq_period = UINT16_MAX },
+		.phys_port_cnt_ex = HCA_PORTS,
+	};
 
 	if (input != NULL && input->comp_mask != 0)
 		return EINVAL;

@@ -92,28 +92,31 @@ VERBS_PUBLIC void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int nevents)
 	hca_cq_events_ack(verbs_cq_of(cq)->hca, nevents);
 }
 
-struct verbs_cq *verbs_cq_create(struct ibv_context *context, uint32_t cqe, void *cq_context, struct ibv_comp_channel *channel,
-				 uint32_t comp_vector, bool ignore_overrun)
+struct verbs_cq *verbs_cq_create(struct ibv_context *context, struct hca_cq_attr *attr, void *cq_context,
+				 struct ibv_comp_channel *channel)
 {
 	if (verbs_is_inherited(context))
 		return verbs_null_inherited();
+	if (channel != NULL && channel->context != context)
+		return verbs_null(BASE_ERR_INVAL);
 	struct verbs_cq *cq = calloc(1, sizeof(*cq));
-	struct hca_cq_attr attr = { .user = cq, .cqe = cqe, .comp_vector = comp_vector, .ignore_overrun = ignore_overrun,
-				    .channel = channel == NULL ? NULL : verbs_channel_of(channel)->hca };
+
 	if (cq == NULL)
 		return verbs_null(BASE_ERR_NOMEM);
-	cq->ibv.context = context;
-	cq->ibv.channel = channel;
-	cq->ibv.cq_context = cq_context;
-	pthread_mutex_init(&cq->ibv.mutex, NULL);
-	pthread_cond_init(&cq->ibv.cond, NULL);
-	pthread_mutex_init(&cq->poll_lock, NULL);
-	int err = hca_cq_create(verbs_context_of(context)->hca, &attr, &cq->hca);
+	attr->user = cq;
+	attr->channel = channel == NULL ? NULL : verbs_channel_of(channel)->hca;
+	int err = hca_cq_create(verbs_context_of(context)->hca, attr, &cq->hca);
 	if (err != 0) {
 		free(cq);
 		return verbs_null(err);
 	}
-	cq->ibv.cqe = (int)attr.cqe;
+	cq->ibv.context = context;
+	cq->ibv.channel = channel;
+	cq->ibv.cq_context = cq_context;
+	cq->ibv.cqe = (int)attr->cqe;
+	pthread_mutex_init(&cq->ibv.mutex, NULL);
+	pthread_cond_init(&cq->ibv.cond, NULL);
+	pthread_mutex_init(&cq->poll_lock, NULL);
 	return cq;
 }
 
@@ -123,7 +126,8 @@ VERBS_PUBLIC struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, 
 {
 	if (cqe <= 0 || comp_vector < 0)
 		return verbs_null(BASE_ERR_INVAL);
-	struct verbs_cq *cq = verbs_cq_create(context, (uint32_t)cqe, cq_context, channel, (uint32_t)comp_vector, false);
+	struct hca_cq_attr attr = { .cqe = (uint32_t)cqe, .comp_vector = (uint32_t)comp_vector };
+	struct verbs_cq *cq = verbs_cq_create(context, &attr, cq_context, channel);
 
 	return cq == NULL ? NULL : &cq->ibv;
 }
@@ -138,6 +142,18 @@ VERBS_PUBLIC int ibv_resize_cq(struct ibv_cq *cq, int cqe)
 	if (err == 0)
 		cq->cqe = (int)wanted;
 	return base_err_to_errno(err);
+}
+
+/* Nothing asked for is nothing done; what this device does not know is refused whole. */
+int verbs_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
+{
+	if (verbs_is_inherited(cq->context))
+		return EIO;
+	if ((attr->attr_mask & ~(uint32_t)IBV_CQ_ATTR_MODERATE) != 0)
+		return EINVAL;
+	if ((attr->attr_mask & IBV_CQ_ATTR_MODERATE) == 0)
+		return 0;
+	return base_err_to_errno(hca_cq_moderate(verbs_cq_of(cq)->hca, attr->moderate.cq_count, attr->moderate.cq_period));
 }
 
 VERBS_PUBLIC int ibv_destroy_cq(struct ibv_cq *cq)

@@ -26,7 +26,7 @@ static struct verbs_cq *self_of(struct ibv_cq_ex *ex)
 
 static int take(struct verbs_cq *cq)
 {
-	int n = hca_cq_poll(cq->hca, 1, &cq->current);
+	int n = cq->stamped ? hca_cq_poll_stamped(cq->hca, &cq->current, &cq->stamp) : hca_cq_poll(cq->hca, 1, &cq->current);
 
 	if (n <= 0)
 		return n == 0 ? ENOENT : base_err_to_errno(n);
@@ -121,41 +121,72 @@ static uint8_t read_dlid_path_bits(struct ibv_cq_ex *ex)
 	return self_of(ex)->current.dlid_path_bits;
 }
 
-struct ibv_cq_ex *verbs_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)
+/* In ticks of hca_core_clock. */
+static uint64_t read_completion_ts(struct ibv_cq_ex *ex)
 {
-	const uint32_t known_flags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
-	const uint32_t known_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD;
-	uint32_t flags = (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) != 0 ? attr->flags : 0;
+	return self_of(ex)->stamp.raw;
+}
 
-	if ((attr->comp_mask & ~known_mask) != 0)
-		return verbs_null(BASE_ERR_INVAL);
-	if ((attr->wc_flags & ~(uint64_t)IBV_WC_STANDARD_FLAGS) != 0 || (flags & ~known_flags) != 0)
-		return verbs_null(BASE_ERR_UNSUPPORTED);
-	struct verbs_cq *cq = verbs_cq_create(context, attr->cqe, attr->cq_context, attr->channel, attr->comp_vector,
-					      (flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN) != 0);
-	if (cq == NULL)
-		return NULL;
-	cq->single_threaded = (flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED) != 0;
-	struct ibv_cq_ex *ex = &cq->ex;
+static uint64_t read_completion_wallclock_ns(struct ibv_cq_ex *ex)
+{
+	return self_of(ex)->stamp.wall;
+}
+
+/* The readers that are always there, and those that were asked for: the others stay NULL. */
+static void set_readers(struct ibv_cq_ex *ex, uint64_t wc_flags)
+{
 	ex->start_poll = start_poll;
 	ex->next_poll = next_poll;
 	ex->end_poll = end_poll;
 	ex->read_opcode = read_opcode;
 	ex->read_vendor_err = read_vendor_err;
 	ex->read_wc_flags = read_wc_flags;
-	if ((attr->wc_flags & IBV_WC_EX_WITH_BYTE_LEN) != 0)
+	if ((wc_flags & IBV_WC_EX_WITH_BYTE_LEN) != 0)
 		ex->read_byte_len = read_byte_len;
-	if ((attr->wc_flags & IBV_WC_EX_WITH_IMM) != 0)
+	if ((wc_flags & IBV_WC_EX_WITH_IMM) != 0)
 		ex->read_imm_data = read_imm_data;
-	if ((attr->wc_flags & IBV_WC_EX_WITH_QP_NUM) != 0)
+	if ((wc_flags & IBV_WC_EX_WITH_QP_NUM) != 0)
 		ex->read_qp_num = read_qp_num;
-	if ((attr->wc_flags & IBV_WC_EX_WITH_SRC_QP) != 0)
+	if ((wc_flags & IBV_WC_EX_WITH_SRC_QP) != 0)
 		ex->read_src_qp = read_src_qp;
-	if ((attr->wc_flags & IBV_WC_EX_WITH_SLID) != 0)
+	if ((wc_flags & IBV_WC_EX_WITH_SLID) != 0)
 		ex->read_slid = read_slid;
-	if ((attr->wc_flags & IBV_WC_EX_WITH_SL) != 0)
+	if ((wc_flags & IBV_WC_EX_WITH_SL) != 0)
 		ex->read_sl = read_sl;
-	if ((attr->wc_flags & IBV_WC_EX_WITH_DLID_PATH_BITS) != 0)
+	if ((wc_flags & IBV_WC_EX_WITH_DLID_PATH_BITS) != 0)
 		ex->read_dlid_path_bits = read_dlid_path_bits;
-	return ex;
+	if ((wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP) != 0)
+		ex->read_completion_ts = read_completion_ts;
+	if ((wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK) != 0)
+		ex->read_completion_wallclock_ns = read_completion_wallclock_ns;
+}
+
+struct ibv_cq_ex *verbs_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)
+{
+	const uint64_t stamps = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
+	const uint64_t known_wc = (uint64_t)IBV_WC_STANDARD_FLAGS | stamps;
+	const uint32_t known_flags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
+	const uint32_t known_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD;
+	uint32_t flags = (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) != 0 ? attr->flags : 0;
+	struct hca_cq_attr ours = { .cqe = attr->cqe, .comp_vector = attr->comp_vector, .stamped = (attr->wc_flags & stamps) != 0,
+				    .ignore_overrun = (flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN) != 0 };
+
+	if ((attr->comp_mask & ~known_mask) != 0)
+		return verbs_null(BASE_ERR_INVAL);
+	/* VLAN tags, flow tags and tags to match belong to steering and offloads that are not here. */
+	if ((attr->wc_flags & ~known_wc) != 0 || (flags & ~known_flags) != 0)
+		return verbs_null(BASE_ERR_UNSUPPORTED);
+	if ((attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) != 0) {
+		if (attr->parent_domain == NULL || attr->parent_domain->context != context ||
+		    !hca_pd_is_parent(verbs_pd_of(attr->parent_domain)->hca))
+			return verbs_null(BASE_ERR_INVAL);
+		ours.pd = verbs_pd_of(attr->parent_domain)->hca;
+	}
+	struct verbs_cq *cq = verbs_cq_create(context, &ours, attr->cq_context, attr->channel);
+	if (cq == NULL)
+		return NULL;
+	cq->single_threaded = (flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED) != 0;
+	cq->stamped = ours.stamped;
+	set_readers(&cq->ex, attr->wc_flags);
+	return &cq->ex;
 }

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "dma/guard.h"
@@ -46,6 +47,16 @@ static int engine_flow_add(void *engine, struct node_flow *flow) { return node_f
 static void engine_flow_remove(void *engine, struct node_flow *flow, bool linger) { node_flow_remove(engine, flow, linger); }
 static void engine_expect_wakeups(void *engine) { node_expect_wakeups(engine); }
 
+static int engine_timer_add(void *engine, struct node_flow *timer) { return node_timer_add(engine, timer); }
+static void engine_timer_remove(void *engine, struct node_flow *timer) { node_timer_remove(engine, timer); }
+static void engine_timer_changed(void *engine, struct node_flow *timer) { node_timer_changed(engine, timer); }
+
+/* The adapter has no clock of its own: it is the one that deadlines are told by. */
+static void engine_clock(void *engine, struct hca_stamp *out)
+{
+	*out = (struct hca_stamp){ .raw = base_clock_now(), .wall = base_clock_wall() };
+}
+
 static void engine_flow_path(void *engine, struct node_flow *flow, const struct link_path *path)
 {
 	node_flow_path(engine, flow, path);
@@ -60,6 +71,10 @@ static const struct hca_engine_ops engine_ops = {
 	.flow_add = engine_flow_add,
 	.flow_remove = engine_flow_remove,
 	.flow_path = engine_flow_path,
+	.timer_add = engine_timer_add,
+	.timer_remove = engine_timer_remove,
+	.timer_changed = engine_timer_changed,
+	.clock = engine_clock,
 	.expect_wakeups = engine_expect_wakeups,
 };
 

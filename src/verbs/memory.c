@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 #include "verbs/context.h"
+#include "verbs/domain.h"
 #include "verbs/object.h"
 #include "verbs/symbol.h"
 
@@ -33,10 +34,13 @@ VERBS_PUBLIC int ibv_dealloc_pd(struct ibv_pd *pd)
 {
 	if (verbs_is_inherited(pd->context))
 		return 0;
+	bool is_parent = hca_pd_is_parent(verbs_pd_of(pd)->hca);
 	int err = hca_pd_dealloc(verbs_pd_of(pd)->hca);
 
 	if (err != 0)
 		return base_err_to_errno(err);
+	if (is_parent)
+		verbs_parent_end(pd);
 	free(pd);
 	return 0;
 }

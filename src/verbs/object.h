@@ -37,7 +37,8 @@ struct verbs_cq {
 	/* Between start_poll and end_poll; guarded by poll_lock, unless single_threaded. */
 	pthread_mutex_t poll_lock;
 	struct hca_wc current;
-	bool single_threaded;
+	struct hca_stamp stamp; /* of current */
+	bool stamped, single_threaded;
 };
 
 struct verbs_srq {
@@ -77,9 +78,9 @@ static inline struct verbs_srq *verbs_srq_of(struct ibv_srq *srq) { return (stru
 static inline struct verbs_ah *verbs_ah_of(struct ibv_ah *ah) { return (struct verbs_ah *)(void *)ah; }
 static inline struct verbs_qp *verbs_qp_of(struct ibv_qp *qp) { return (struct verbs_qp *)(void *)qp; }
 
-/* cq.c: a queue for both kinds. NULL and errno. */
-struct verbs_cq *verbs_cq_create(struct ibv_context *context, uint32_t cqe, void *cq_context, struct ibv_comp_channel *channel,
-				 uint32_t comp_vector, bool ignore_overrun);
+/* cq.c: a queue for both kinds; fills user, channel and what it got into attr. NULL and errno. */
+struct verbs_cq *verbs_cq_create(struct ibv_context *context, struct hca_cq_attr *attr, void *cq_context,
+				 struct ibv_comp_channel *channel);
 
 /* qp_ex.c: the function pointers of ibv_wr_*, for the operations asked for. EOPNOTSUPP for one that cannot be done; ENOMEM. */
 int verbs_builder_init(struct verbs_qp *qp, uint64_t send_ops_flags);

@@ -11,11 +11,17 @@ int verbs_query_device(struct ibv_context *context, struct ibv_device_attr *attr
 int verbs_query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input, struct
 		ibv_device_attr_ex *attr,
 			  size_t attr_size);
+int verbs_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values);
 int verbs_query_port(struct ibv_context *context, uint8_t port_num, struct ibv_port_attr *attr, size_t attr_len);
 int verbs_query_port_old(struct ibv_context *context, uint8_t port_num, struct _compat_ibv_port_attr *attr);
 /* cq.c */
 int verbs_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc);
 int verbs_req_notify_cq(struct ibv_cq *cq, int solicited_only);
+int verbs_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr);
+/* domain.c */
+struct ibv_td *verbs_alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr);
+int verbs_dealloc_td(struct ibv_td *td);
+struct ibv_pd *verbs_alloc_parent_domain(struct ibv_context *context, struct ibv_parent_domain_init_attr *attr);
 /* cq_ex.c */
 struct ibv_cq_ex *verbs_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr);
 /* qp.c, post.c */

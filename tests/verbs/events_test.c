@@ -217,7 +217,7 @@ static void extended(void)
 	struct ibv_poll_cq_attr poll = { 0 };
 
 	rc_open(&a, NULL);
-	attr.wc_flags |= IBV_WC_EX_WITH_COMPLETION_TIMESTAMP;
+	attr.wc_flags |= IBV_WC_EX_WITH_FLOW_TAG;
 	need_errno(ibv_create_cq_ex(a.context, &attr), EOPNOTSUPP);
 	attr.wc_flags = IBV_WC_STANDARD_FLAGS;
 	attr.comp_mask = 1u << 15;
