@@ -15,7 +15,6 @@ const char *link_drop_name(enum link_drop drop)
 		[LINK_DROP_SEND_MTU] = "send_mtu",
 		[LINK_DROP_SEND_FULL] = "send_full",
 		[LINK_DROP_SEND_ERROR] = "send_error",
-		[LINK_DROP_PEER_GONE] = "peer_gone",
 		[LINK_DROP_PEER_STALLED] = "peer_stalled",
 		[LINK_DROP_FAULT] = "fault",
 		[LINK_DROP_RECEIVE_FULL] = "receive_full",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Short names of the drop causes, for counters; link_drop_text() has the sentences. Pure. */
+/* Short names of the drop causes, for counters. Pure. */
 #ifndef LINK_DROP_H
 #define LINK_DROP_H
 

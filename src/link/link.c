@@ -1,35 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "link/link.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
 #include "link/count.h"
 #include "link/link_internal.h"
-
-const char *link_drop_text(enum link_drop drop)
-{
-	static const char *const text[] = {
-		[LINK_DROP_NOWHERE] = "sent to nobody",
-		[LINK_DROP_TRUNCATED] = "datagram shorter than its headers say",
-		[LINK_DROP_MALFORMED] = "malformed headers",
-		[LINK_DROP_ICRC] = "wrong ICRC",
-		[LINK_DROP_RING] = "shared-memory ring broken by the peer",
-		[LINK_DROP_STRAY] = "datagram for another process",
-		[LINK_DROP_SEND_MTU] = "larger than the path MTU of the route (EMSGSIZE)",
-		[LINK_DROP_SEND_FULL] = "send buffer full",
-		[LINK_DROP_SEND_ERROR] = "send error",
-		[LINK_DROP_PEER_GONE] = "peer process gone",
-		[LINK_DROP_PEER_STALLED] = "peer process stands still",
-		[LINK_DROP_FAULT] = "dropped by the fault plan",
-		[LINK_DROP_RECEIVE_FULL] = "receive buffer of the socket full",
-	};
-
-	static_assert(sizeof(text) / sizeof(text[0]) == LINK_DROPS, "a text for each");
-	return (unsigned)drop < LINK_DROPS ? text[drop] : "unknown";
-}
 
 struct link *link_create(const struct link_config *config)
 {

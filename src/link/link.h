@@ -54,7 +54,7 @@ struct link_rx {
 };
 typedef void link_sink(void *context, const struct link_rx *rx);
 
-/* Why something was not delivered; names for people in link_drop_text(). Every drop has its counter here. */
+/* Why something was not delivered; link/drop.h has the names. Every drop has its counter here. */
 enum link_drop {
 	LINK_DROP_NOWHERE,      /* sent on a path to nobody */
 	LINK_DROP_TRUNCATED,    /* datagram shorter than its headers say */
@@ -65,13 +65,11 @@ enum link_drop {
 	LINK_DROP_SEND_MTU,     /* EMSGSIZE: path MTU of the route is too small */
 	LINK_DROP_SEND_FULL,    /* the socket's send buffer was full for good */
 	LINK_DROP_SEND_ERROR,   /* any other send error */
-	LINK_DROP_PEER_GONE,
 	LINK_DROP_PEER_STALLED, /* UC/UD towards a process that stands still */
 	LINK_DROP_FAULT,        /* the fault plan wanted it */
 	LINK_DROP_RECEIVE_FULL, /* the kernel's count of datagrams lost to a full receive buffer (SO_RXQ_OVFL) */
 	LINK_DROPS
 };
-const char *link_drop_text(enum link_drop drop);
 
 struct link_counters {
 	_Atomic uint64_t sent_runs[LINK_KINDS], sent_packets[LINK_KINDS], sent_bytes[LINK_KINDS];
