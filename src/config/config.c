@@ -16,26 +16,45 @@
 #define CONFIG_IDLE_MAX 86400u
 #define CONFIG_RCVBUF_MIN 4096u
 #define CONFIG_RCVBUF_MAX (1u << 30)
+#define CONFIG_VENDOR_MAX 0xffffffu
+
+/*
+ * perftest 4.5 chooses inline sizes by the part id alone (but for Chelsio's and Intel's vendor ids) and turns inline data off
+ * for parts that it does not know. 4119 is one of those it knows. The vendor id is nobody's, as rxe's is: programs that load a
+ * vendor's own provider look for vendor and part together, and must not find them.
+ */
+#define CONFIG_VENDOR_DEFAULT 0xffffffu
+#define CONFIG_PART_DEFAULT 4119u
 
 void config_defaults(struct config *out)
 {
-	*out = (struct config){ .local = CONFIG_LOCAL_SHM, .gso = CONFIG_AUTO, .idle_seconds = 5 };
+	*out = (struct config){ .local = CONFIG_LOCAL_SHM, .gso = CONFIG_AUTO, .idle_seconds = 5, .profile = CONFIG_HARDWARE,
+		.vendor_id = CONFIG_VENDOR_DEFAULT, .part_id = CONFIG_PART_DEFAULT };
 	strcpy(out->device, "*");
+	strcpy(out->firmware, "0.1.0");
+	strcpy(out->node_desc, "softverbs");
 }
 
-/* A decimal number and nothing else. */
-static bool config_number(const char *text, uint32_t low, uint32_t high, uint32_t *out)
+/* A number and nothing else, in this base or, when it is 0, decimal or with 0x. */
+static bool config_number_in(const char *text, int base, uint32_t low, uint32_t high, uint32_t *out)
 {
 	char *end;
 
 	if (text[0] < '0' || text[0] > '9')
 		return false;
+	if (base == 0)
+		base = text[0] == '0' && (text[1] == 'x' || text[1] == 'X') ? 16 : 10;
 	errno = 0;
-	unsigned long long value = strtoull(text, &end, 10);
+	unsigned long long value = strtoull(text, &end, base);
 	if (errno != 0 || *end != '\0' || value < low || value > high)
 		return false;
 	*out = (uint32_t)value;
 	return true;
+}
+
+static bool config_number(const char *text, uint32_t low, uint32_t high, uint32_t *out)
+{
+	return config_number_in(text, 10, low, high, out);
 }
 
 static bool config_set_local(struct config *config, const char *value)
@@ -92,6 +111,51 @@ static bool config_set_broker(struct config *config, const char *value)
 	return true;
 }
 
+static bool config_set_profile(struct config *config, const char *value)
+{
+	if (strcmp(value, "hardware") == 0)
+		config->profile = CONFIG_HARDWARE;
+	else if (strcmp(value, "spec") == 0)
+		config->profile = CONFIG_SPEC;
+	else
+		return false;
+	return true;
+}
+
+static bool config_set_vendor(struct config *config, const char *value)
+{
+	return config_number_in(value, 0, 0, CONFIG_VENDOR_MAX, &config->vendor_id);
+}
+
+static bool config_set_part(struct config *config, const char *value)
+{
+	return config_number_in(value, 0, 0, UINT32_MAX, &config->part_id);
+}
+
+/* Programs print it as it is. */
+static bool config_name(const char *value, char out[CONFIG_NAME_MAX])
+{
+	size_t len = strlen(value);
+
+	if (len == 0 || len >= CONFIG_NAME_MAX)
+		return false;
+	for (size_t i = 0; i < len; i++)
+		if (value[i] < ' ' || value[i] > '~')
+			return false;
+	strcpy(out, value);
+	return true;
+}
+
+static bool config_set_firmware(struct config *config, const char *value)
+{
+	return config_name(value, config->firmware);
+}
+
+static bool config_set_node_desc(struct config *config, const char *value)
+{
+	return config_name(value, config->node_desc);
+}
+
 static const struct {
 	const char *key, *variable, *allowed;
 	bool (*set)(struct config *config, const char *value);
@@ -102,6 +166,11 @@ static const struct {
 	{ "rcvbuf", "SOFTVERBS_RCVBUF", "auto or a number of bytes from 4096 to 1073741824", config_set_rcvbuf },
 	{ "gso", "SOFTVERBS_GSO", "auto, on or off", config_set_gso },
 	{ "broker", "SOFTVERBS_BROKER", "an absolute path, at most 255 bytes", config_set_broker },
+	{ "profile", "SOFTVERBS_PROFILE", "hardware or spec", config_set_profile },
+	{ "vendor_id", "SOFTVERBS_VENDOR_ID", "a number from 0 to 16777215, such as 0x2c9", config_set_vendor },
+	{ "part_id", "SOFTVERBS_PART_ID", "a number from 0 to 4294967295, such as 4119", config_set_part },
+	{ "firmware", "SOFTVERBS_FIRMWARE", "1 to 63 printable characters", config_set_firmware },
+	{ "node_desc", "SOFTVERBS_NODE_DESC", "1 to 63 printable characters", config_set_node_desc },
 };
 #define CONFIG_KEYS (sizeof(config_keys) / sizeof(config_keys[0]))
 
@@ -115,7 +184,13 @@ int config_set(struct config *config, const char *where, const char *key, const 
 		base_error("%s: \"%.64s\" is not allowed for %s; allowed: %s", where, value, key, config_keys[i].allowed);
 		return BASE_ERR_INVAL;
 	}
-	base_error("%s: there is no setting \"%.64s\"; there are local, device, idle_seconds, rcvbuf, gso, broker", where, key);
+	char all[256] = "";
+	for (size_t i = 0; i < CONFIG_KEYS; i++) {
+		size_t len = strlen(all);
+
+		snprintf(all + len, sizeof(all) - len, "%s%s", i == 0 ? "" : ", ", config_keys[i].key);
+	}
+	base_error("%s: there is no setting \"%.64s\"; there are %s", where, key, all);
 	return BASE_ERR_INVAL;
 }
 

@@ -8,7 +8,13 @@
  *   SOFTVERBS_IDLE_SECONDS   "idle_seconds"   1..86400                      5        the broker ends when idle so long
  *   SOFTVERBS_RCVBUF         "rcvbuf"         auto | 4096..1073741824       auto     receive buffer of the socket, bytes
  *   SOFTVERBS_GSO            "gso"            auto | on | off               auto     UDP_SEGMENT bursts
+ *   SOFTVERBS_CM             "cm"             linux | fast                  linux    the broker's CM timeouts and retries
  *   SOFTVERBS_BROKER         "broker"         absolute path                 (none)   the softverbsd to start
+ *   SOFTVERBS_PROFILE        "profile"        hardware | spec               hardware where specification and adapters differ
+ *   SOFTVERBS_VENDOR_ID      "vendor_id"      0..0xffffff                   0xffffff who the devices say they are
+ *   SOFTVERBS_PART_ID        "part_id"        0..0xffffffff                 4119
+ *   SOFTVERBS_FIRMWARE       "firmware"       1..63 printable bytes         0.1.0
+ *   SOFTVERBS_NODE_DESC      "node_desc"      1..63 printable bytes         softverbs
  *   SOFTVERBS_DEBUG          -                see base/log.h
  *
  * The file is $SOFTVERBS_CONFIG, else $XDG_CONFIG_HOME/softverbs.json, else ~/.config/softverbs.json; only the first must exist
@@ -24,17 +30,24 @@
 #include <stdint.h>
 
 #define CONFIG_TEXT_MAX 256
+#define CONFIG_NAME_MAX 64 /* what ibv_device_attr and sysfs have room for */
 
 enum config_local { CONFIG_LOCAL_SHM, CONFIG_LOCAL_WIRE };
+enum config_cm { CONFIG_CM_LINUX, CONFIG_CM_FAST };
 enum config_switch { CONFIG_AUTO, CONFIG_ON, CONFIG_OFF };
+enum config_profile { CONFIG_HARDWARE, CONFIG_SPEC };
 
 struct config {
 	enum config_local local;
 	enum config_switch gso;
+	enum config_cm cm;            /* read by the broker */
 	uint32_t idle_seconds;
 	uint32_t rcvbuf;              /* bytes, 0: as large as allowed; as getsockopt counts them */
 	char device[CONFIG_TEXT_MAX]; /* glob */
 	char broker[CONFIG_TEXT_MAX]; /* path, empty: look for it */
+	enum config_profile profile;
+	uint32_t vendor_id, part_id;
+	char firmware[CONFIG_NAME_MAX], node_desc[CONFIG_NAME_MAX];
 };
 
 void config_defaults(struct config *out);

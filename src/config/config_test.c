@@ -44,7 +44,8 @@ static void file_write(const char *text)
 
 static int clear(void **state)
 {
-	static const char *const all[] = { "LOCAL", "DEVICE", "IDLE_SECONDS", "RCVBUF", "GSO", "BROKER", "CONFIG" };
+	static const char *const all[] = { "LOCAL", "DEVICE", "IDLE_SECONDS", "RCVBUF", "GSO", "BROKER", "CONFIG",
+		"PROFILE", "VENDOR_ID", "PART_ID", "FIRMWARE", "NODE_DESC" };
 	char name[64];
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
@@ -68,6 +69,30 @@ static void test_defaults(void **state)
 	assert_int_equal(c.rcvbuf, 0);
 	assert_string_equal(c.broker, "");
 	assert_true(config_device_matches(&c, "sv_eth0"));
+	assert_int_equal(c.profile, CONFIG_HARDWARE);
+	assert_int_equal(c.vendor_id, 0xffffff);
+	assert_int_equal(c.part_id, 4119);
+	assert_string_equal(c.firmware, "0.1.0");
+	assert_string_equal(c.node_desc, "softverbs");
+}
+
+static void test_identity(void **state)
+{
+	struct config c;
+
+	file_write("{\"profile\": \"spec\", \"vendor_id\": \"0x2C9\", \"part_id\": 4123, \"node_desc\": \"rack 7, port 2\"}");
+	setenv("SOFTVERBS_FIRMWARE", "20.32.1010", 1);
+	assert_int_equal(config_load(&c), BASE_OK);
+	assert_int_equal(c.profile, CONFIG_SPEC);
+	assert_int_equal(c.vendor_id, 0x2c9);
+	assert_int_equal(c.part_id, 4123);
+	assert_string_equal(c.firmware, "20.32.1010");
+	assert_string_equal(c.node_desc, "rack 7, port 2");
+	setenv("SOFTVERBS_PROFILE", "hardware", 1);
+	setenv("SOFTVERBS_VENDOR_ID", "5555", 1);
+	assert_int_equal(config_load(&c), BASE_OK);
+	assert_int_equal(c.profile, CONFIG_HARDWARE);
+	assert_int_equal(c.vendor_id, 5555);
 }
 
 static void test_environment_beats_file(void **state)
@@ -98,6 +123,13 @@ static void test_errors_name_key_and_values(void **state)
 		{ "SOFTVERBS_RCVBUF", "99999999999999999999", "allowed: auto or a number of bytes" },
 		{ "SOFTVERBS_GSO", "yes", "allowed: auto, on or off" },
 		{ "SOFTVERBS_BROKER", "softverbsd", "allowed: an absolute path" },
+		{ "SOFTVERBS_PROFILE", "mlx5", "allowed: hardware or spec" },
+		{ "SOFTVERBS_VENDOR_ID", "0x1000000", "allowed: a number from 0 to 16777215" },
+		{ "SOFTVERBS_VENDOR_ID", "0x", "allowed: a number from 0 to 16777215" },
+		{ "SOFTVERBS_PART_ID", "-1", "allowed: a number from 0 to 4294967295" },
+		{ "SOFTVERBS_FIRMWARE", "a\nb", "allowed: 1 to 63 printable characters" },
+		{ "SOFTVERBS_NODE_DESC", "0123456789012345678901234567890123456789012345678901234567890123",
+		  "allowed: 1 to 63 printable characters" },
 	};
 	struct config c;
 	char said[1024];
@@ -121,7 +153,7 @@ static void test_bad_files(void **state)
 	} rows[] = {
 		{ "{", "line 1", BASE_ERR_INVAL },
 		{ "[]", "one JSON object", BASE_ERR_INVAL },
-		{ "{\"lokal\": \"shm\"}", "no setting \"lokal\"", BASE_ERR_INVAL },
+		{ "{\"lokal\": \"shm\"}", "no setting \"lokal\"; there are local, device,", BASE_ERR_INVAL },
 		{ "{\"gso\": true}", "must be a string or a whole number", BASE_ERR_INVAL },
 		{ "{\"gso\": \"on\", \"gso\": \"off\"}", "duplicate", BASE_ERR_INVAL },
 	};
@@ -143,6 +175,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_defaults, clear),                   /* without any setting */
 		cmocka_unit_test_setup(test_environment_beats_file, clear),     /* the order of the sources */
+		cmocka_unit_test_setup(test_identity, clear),                   /* profile and who the devices say they are */
 		cmocka_unit_test_setup(test_errors_name_key_and_values, clear), /* every refusal says what is allowed */
 		cmocka_unit_test_setup(test_bad_files, clear),                  /* files that are not ours */
 	};
