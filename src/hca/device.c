@@ -137,7 +137,6 @@ void hca_device_query_port(const struct hca_device *device, struct hca_port_attr
 		.state = active ? HCA_PORT_ACTIVE : HCA_PORT_DOWN,
 		.max_mtu = WIRE_MTU_CODE_MAX,
 		.active_mtu = atomic_load_explicit(&device->active_mtu, memory_order_relaxed),
-		.gid_tbl_len = HCA_GID_TABLE,
 		.port_cap_flags = PORT_CAP_CM_SUP,
 		.max_msg_sz = HCA_MAX_MSG_BYTES,
 		.bad_pkey_cntr = violations(device, HCA_PORT_DROP_PKEY),

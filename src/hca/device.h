@@ -58,7 +58,7 @@ enum hca_port_state { HCA_PORT_DOWN = 1, HCA_PORT_ACTIVE = 4 };
 struct hca_port_attr {
 	enum hca_port_state state;
 	int max_mtu, active_mtu;
-	uint32_t gid_tbl_len, port_cap_flags, max_msg_sz, bad_pkey_cntr, qkey_viol_cntr;
+	uint32_t port_cap_flags, max_msg_sz, bad_pkey_cntr, qkey_viol_cntr;
 	uint16_t pkey_tbl_len;
 	uint8_t phys_state, active_width, active_speed, max_vl_num;
 };

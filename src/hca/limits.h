@@ -25,7 +25,6 @@ enum {
 	HCA_MAX_DEVICES = 64,      /* per process, as many port entries as the export has room for */
 };
 #define HCA_MAX_MSG_BYTES 0x80000000u
-#define HCA_GID_TABLE 1024u
 
 static_assert((HCA_MAX_QP_WR & (HCA_MAX_QP_WR - 1)) == 0, "the send ring is masked");
 static_assert(HCA_MAX_INLINE == HCA_MAX_SGE * 16, "inline bytes lie where the SGEs would");
