@@ -46,6 +46,8 @@ def inside(namespace, function):
 class Hosts:
     """Hosts 'a' and 'b'; interface and device of host x are x0 and sv_x0. bad: options for the relay between them."""
 
+    ours = 'ab'  # the hosts that have a broker
+
     def __init__(self, build, mtu=1500, bad=None):
         if os.getuid() != 0:
             raise Skipped('making network namespaces needs root')
@@ -93,10 +95,14 @@ class Hosts:
             run('ip', '-n', name, 'link', 'set', f'{host}0', 'up')
             run('ip', '-n', name, 'addr', 'add', f'fd98::{number}/64', 'dev', f'{host}0', 'nodad', check=False)
         if bad is not None:
-            self.relay = Process(self, ['nsenter', f'--net=/run/netns/{m}', f'{self.build}/tests/net/relay', 'am', 'bm', *bad],
-                                 {'PATH': os.environ['PATH']})
-            until_true(lambda: 'ready' in self.relay.text() or not self.relay.alive(), 5, 'the relay does not start')
-            need(self.relay.alive(), self.relay.text())
+            self.start_relay(m, bad)
+
+    def start_relay(self, namespace, options):
+        """Between the interfaces am and bm of the namespace."""
+        self.relay = Process(self, ['nsenter', f'--net=/run/netns/{namespace}', f'{self.build}/tests/net/relay', 'am', 'bm',
+                                    *options], {'PATH': os.environ['PATH']})
+        until_true(lambda: 'ready' in self.relay.text() or not self.relay.alive(), 5, 'the relay does not start')
+        need(self.relay.alive(), self.relay.text())
 
     def offloads(self, host, on):
         state = 'on' if on else 'off'
@@ -114,9 +120,15 @@ class Hosts:
     def softverbs(self, host, *argv):
         return self.start(host, [f'{self.build}/softverbs', *argv], via='none').expect(20)
 
+    def device(self, host):
+        return f'sv_{host}0'
+
+    def address(self, host, version=4):
+        return {4: '10.98.0.', 6: 'fd98::'}[version] + {'a': '1', 'b': '2'}[host]
+
     def gid_index(self, host, version, device=None):
         for d in json.loads(self.softverbs(host, 'devices', '--json'))['devices']:
-            if d['name'] == (device or f'sv_{host}0'):
+            if d['name'] == (device or self.device(host)):
                 for gid in d['gids']:
                     four = gid['gid'].startswith('::ffff:')
                     if gid['type'] == 'RoCE v2' and four == (version == 4) and not gid['gid'].startswith('fe80'):
@@ -127,26 +139,27 @@ class Hosts:
         text = run('ip', 'netns', 'exec', f'{self.prefix}{host}', 'cat', '/proc/net/tcp', '/proc/net/tcp6', check=False)
         return any(len(f) > 3 and f[3] == '0A' and f[1].endswith(f':{port:04X}') for f in map(str.split, text.split('\n')))
 
-    def start_pair(self, command, version=4, env=None, index_flag='-x'):
-        """Server on a, client on b, of a program that takes -d, -p, a GID index, and a host."""
+    def start_pair(self, command, version=4, env=None, index_flag='-x', server_host='a'):
+        """Server and client, on the one host and the other, of a program that takes -d, -p, a GID index, and a host."""
         need_tool(command[0])
         self.port += 1
+        client_host = {'a': 'b', 'b': 'a'}[server_host]
 
         def argv(host):
-            return [command[0], '-d', f'sv_{host}0', index_flag, str(self.gid_index(host, version)), '-p', str(self.port),
+            return [command[0], '-d', self.device(host), index_flag, str(self.gid_index(host, version)), '-p', str(self.port),
                     *command[1:]]
-        server = self.start('a', argv('a'), env)
-        until_true(lambda: self.listens('a', self.port) or not server.alive(), 15,
+        server = self.start(server_host, argv(server_host), env)
+        until_true(lambda: self.listens(server_host, self.port) or not server.alive(), 15,
                    lambda: f'{command}: no server\n{server.text()}')
-        return server, self.start('b', argv('b') + ['10.98.0.1'], env)
+        return server, self.start(client_host, argv(client_host) + [self.address(server_host)], env)
 
-    def pair(self, command, version=4, seconds=60, env=None, index_flag='-x', watch=None):
+    def pair(self, command, version=4, seconds=60, env=None, index_flag='-x', watch=None, server_host='a'):
         """To its end. Returns what the client said; watch is called with both now and then while they run."""
-        server, client = self.start_pair(command, version, env, index_flag)
+        server, client = self.start_pair(command, version, env, index_flag, server_host)
         end = time.monotonic() + seconds
         while client.wait(0.3 if watch else end - time.monotonic()) is None and server.alive():
             if time.monotonic() >= end:
-                stat = '\n'.join(self.softverbs(h, 'stat', '--qps') for h in 'ab')
+                stat = '\n'.join(self.softverbs(h, 'stat', '--qps') for h in self.ours)
                 raise Failed(f'{" ".join(command)} hangs\n{server.text()}\n{client.text()}\n{stat}')
             if watch:
                 watch()

@@ -40,13 +40,13 @@ def need_program(*names):
 class Process:
     """A program of the ordinary user (or root, for what needs it), with its output in a file."""
 
-    def __init__(self, world, argv, env, as_root=False, cwd='/'):
+    def __init__(self, world, argv, env, as_root=False, cwd='/', inherits=()):
         self.argv, self.world = argv, world
         self.output = tempfile.TemporaryFile('w+b')
         who = {} if as_root or world.uid is None else {'user': world.uid, 'group': world.gid, 'extra_groups': []}
         self.popen = subprocess.Popen(argv, env=env, cwd=cwd, stdin=subprocess.DEVNULL, stdout=self.output,
                                       stderr=subprocess.STDOUT,
-                                      start_new_session=True, **who)
+                                      start_new_session=True, pass_fds=inherits, **who)
         self.pid = self.popen.pid
         world.processes.append(self)
 

@@ -1,0 +1,201 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""softverbs and Linux's rxe, which runs in a guest under QEMU, at two ends of a tap.
+
+  interop_test.py BUILD [--results FILE] [GROUP...]     groups: peer, programs, jumbo, loss; none: all
+
+As root only (it makes the namespaces); else it says so and ends with 77. The guest is made by guest.sh, in BUILD/guest.
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+import traceback
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from guest import TOP, Failed, Lab, Skipped, need  # noqa: E402
+from world import perftest_sizes  # noqa: E402
+
+PINGPONGS = ('ibv_rc_pingpong', 'ibv_uc_pingpong', 'ibv_ud_pingpong', 'ibv_srq_pingpong')
+# -a: every size to 8 MiB. Emulated, the guest moves some tens of MB in a second: few of each. What nobody acknowledges is lost
+# when the guest is slow, and then a program waits for ever: UC and UD are in the pingpongs.
+PERFTESTS = ('ib_send_bw -a -n 5', 'ib_send_lat -a -n 5', 'ib_write_bw -a -n 5', 'ib_write_lat -a -n 5', 'ib_read_bw -a -n 5',
+             'ib_read_lat -a -n 5', 'ib_atomic_bw -n 200', 'ib_atomic_lat -n 200')
+SIZES = 23  # of -a: 2 to 8 MiB
+SCENARIOS = ('rc', 'uc', 'ud', 'invalidate', 'errors')
+BULK = 100000
+ROLES = {'a': 'softverbs serves', 'b': 'rxe serves'}
+SEED = 20240229
+
+
+class Rows:
+    """Results, as ./check wants them."""
+
+    def __init__(self, build):
+        self.build, self.rows = build, []
+
+    def run(self, name, function):
+        started = time.monotonic()
+        result, words = 'pass', ''
+        try:
+            words = function() or ''
+        except Skipped as e:
+            result, words = 'skip', str(e)
+        except Failed as e:
+            result, words = 'fail', str(e)
+        except Exception:  # a row that breaks is a row that fails
+            result, words = 'fail', traceback.format_exc()
+        seconds = round(time.monotonic() - started, 2)
+        self.rows.append({'name': name, 'result': result, 'words': words, 'seconds': seconds})
+        print(f'    {result} {seconds:6.2f} s  {name}', flush=True)
+        if words:
+            print('\n'.join('          ' + line for line in words.strip().split('\n')[-40:]), flush=True)
+
+    def lab(self, name, function, **how):
+        """The rows of one guest. That it starts is a row, too."""
+        started = []
+
+        def boot():
+            started.append(Lab(self.build, **how))
+        self.run(f'{name}: the guest starts', boot)
+        if started:
+            try:
+                function(started[0])
+                self.run(f'{name}: no complaint in the guest\'s kernel log', lambda: no_complaint(started[0]))
+            finally:
+                started[0].close()
+
+
+def no_complaint(lab):
+    log = lab.guest.said('dmesg')
+    need(not re.search(r'BUG|Oops|WARNING:|Call Trace', log), log)
+
+
+def ends(lab):
+    """What a row has started goes with it, the guest and the relay stay."""
+    keep = [p for p in lab.processes if p is lab.guest.qemu or p is lab.relay]
+    for process in reversed(lab.processes):
+        if process not in keep:
+            process.end()
+    lab.processes[:] = keep
+
+
+def both_roles(rows, lab, name, function):
+    for server, words in ROLES.items():
+        for version in (4, 6):
+            rows.run(f'{name}, IPv{version}, {words}', lambda: function(lab, server, version))
+            ends(lab)
+
+
+def peer_command(lab, host):
+    return '/opt/peer' if host == 'b' else f'{lab.build}/tests/interop/peer'
+
+
+def scenario(lab, server, version, name, mtu=1024, count=None, seconds=120):
+    lab.port += 1
+    client = {'a': 'b', 'b': 'a'}[server]
+
+    def argv(host):
+        return [peer_command(lab, host), '-d', lab.device(host), '-x', str(lab.gid_index(host, version)), '-p', str(lab.port),
+                '-m', str(mtu), *(['-n', str(count)] if count else []), name]
+    one = lab.start(server, argv(server))
+    end = time.monotonic() + 15
+    while not lab.listens(server, lab.port):
+        need(one.alive() and time.monotonic() < end, f'{name}: no server\n{one.text()}')
+    other = lab.start(client, argv(client) + [lab.address(server, version)])
+    end = time.monotonic() + seconds
+    # When the one fails, the other waits in vain.
+    while (one.alive() or other.alive()) and time.monotonic() < end:
+        if any(p.wait(0.1) not in (None, 0) for p in (one, other)):
+            break
+    for p in (one, other):
+        if p.wait(1) == 77:
+            raise Skipped(p.text().strip().split('\n')[-1])
+    if (one.wait(1), other.wait(1)) != (0, 0):
+        raise Failed(f'server {one.wait(0)}:\n{one.text()}\nclient {other.wait(0)}:\n{other.text()}')
+
+
+def pingpong(lab, server, version, tool, mtu):
+    size = min(mtu, 2048) if 'ud' in tool else 9000
+    text = lab.pair([tool, '-n', '200', '-s', str(size), *(['-m', str(mtu)] if 'ud' not in tool else [])], version,
+                    index_flag='-g', server_host=server)
+    need(re.search(r'\d+ iters in', text), f'{tool}: no result\n{text}')
+
+
+def perftest(lab, server, version, command):
+    text = lab.pair([*command.split(), '-F'], version, seconds=240, server_host=server)
+    sizes = perftest_sizes(text)
+    need(len(sizes) == (SIZES if ' -a' in command else 1) and 'rror' not in text, f'{command}: {len(sizes)} results\n{text}')
+
+
+def peer(rows):
+    def on(lab, mtu):
+        for name in SCENARIOS:
+            both_roles(rows, lab, f'MTU {mtu}: {name}', lambda *a: scenario(*a, name, {1500: 1024, 9000: 4096}[mtu]))
+    for mtu in (1500, 9000):
+        rows.lab(f'MTU {mtu}', lambda lab: on(lab, mtu), mtu=mtu)
+
+
+def programs(rows, mtu=1500):
+    def on(lab):
+        for tool in PINGPONGS:
+            both_roles(rows, lab, f'MTU {mtu}: {tool}', lambda *a: pingpong(*a, tool, {1500: 1024, 9000: 4096}[mtu]))
+        for command in PERFTESTS:
+            both_roles(rows, lab, f'MTU {mtu}: {command}', lambda *a: perftest(*a, command))
+    rows.lab(f'MTU {mtu}', on, mtu=mtu)
+
+
+def loss(rows):
+    def on(lab):
+        for server, words in ROLES.items():
+            rows.run(f'1 % loss: {BULK} messages, {words}',
+                     lambda: scenario(lab, server, 4, 'bulk', count=BULK, seconds=900))
+            ends(lab)
+        did = lab.end_relay()
+        print(f'          the wire: {did}', flush=True)
+        rows.run('1 % loss: the wire was bad', lambda: need(did['lost'] > BULK / 100 and did['overrun'] == 0, str(did)))
+    rows.lab('1 % loss', on, bad=['--loss', '10000', '--seed', str(SEED)])
+
+
+GROUPS = {'peer': peer, 'programs': programs, 'jumbo': lambda rows: programs(rows, 9000), 'loss': loss}
+
+
+def guest_make(build):
+    done = subprocess.run([f'{TOP}/tests/interop/guest.sh', f'{build}/guest', f'{build}/tests/interop/peer'],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if done.returncode == 77:
+        raise Skipped(done.stdout.strip().split('\n')[-1])
+    need(done.returncode == 0, f'guest.sh: {done.returncode}\n{done.stdout}')
+
+
+def main():
+    arguments = sys.argv[1:]
+    results = None
+    if '--results' in arguments:
+        at = arguments.index('--results')
+        results = arguments[at + 1]
+        del arguments[at:at + 2]
+    if not arguments or not set(arguments[1:]) <= set(GROUPS):
+        print(__doc__, file=sys.stderr)
+        return 2
+    rows = Rows(os.path.abspath(arguments[0]))
+    if os.getuid() != 0:
+        print('making network namespaces and taps needs root')
+        return 77
+
+    rows.run('the guest is made', lambda: guest_make(rows.build))
+    if rows.rows[0]['result'] == 'pass':
+        for group in arguments[1:] or GROUPS:
+            GROUPS[group](rows)
+    if results:
+        with open(results, 'w') as f:
+            json.dump(rows.rows, f)
+    count = [sum(r['result'] == kind for r in rows.rows) for kind in ('pass', 'fail', 'skip')]
+    print('{} passed, {} failed, {} skipped'.format(*count))
+    return 1 if count[1] else 77 if count[0] == 0 else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
