@@ -520,11 +520,12 @@ static void ud_drops_what_is_not_for_it(void **state)
 	run.packets = 2;
 	assert_int_equal(deliver(o, &run), UD_DROPPED_OPCODE);
 	assert_int_equal(o->host.recvs_taken, 0);
-	/* Too small a receive of an SRQ ends with the QP. */
+	/* Too small a receive of an SRQ ends at once, the QP does not. */
 	run = packet(WIRE_UD_SEND_ONLY, 1, 25);
 	assert_int_equal(deliver(o, &run), UD_DROPPED_LENGTH);
+	assert_int_equal(ud_received(o, &c), TRANSPORT_LOC_LEN_ERR);
+	assert_int_equal(transport_qp_state(&o->ud), TRANSPORT_RTS);
 	ud_to_error(&o->ud);
-	assert_int_equal(ud_received(o, &c), TRANSPORT_REM_INV_REQ_ERR);
 	assert_int_equal(deliver(o, &run), UD_DROPPED_STATE);
 	close_qp(o);
 }

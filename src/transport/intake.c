@@ -32,6 +32,7 @@ void intake_complete(struct intake *in, struct transport_completion completion)
 	completion.wr_id = in->recv.wr_id;
 	completion.index = in->recv.index;
 	completion.signaled = true;
+	completion.vendor_err = transport_vendor_err(completion.status, completion.vendor_err);
 	/* intake_hold() left a free entry. */
 	in->completions[(in->first + in->count++) % INTAKE_COMPLETIONS] = completion;
 	in->held = false;

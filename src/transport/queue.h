@@ -84,7 +84,7 @@ struct transport_wqe {
 	/* The requester's own, valid from the first packet on. */
 	uint32_t first_psn;
 	uint32_t last_psn;
-	uint32_t vendor_err; /* 0, or a detail for debugging: the AETH syndrome, a base_err */
+	uint32_t vendor_err; /* 0: success or flushed; else a detail for debugging: the AETH syndrome, a base_err, the status */
 	uint32_t reserved;
 	/* sge[num_sge], or `length` inline bytes */
 	struct transport_sge sge[];
@@ -153,5 +153,11 @@ struct transport_completion {
 	bool solicited;      /* the message asked for an event (SE), receives only */
 	bool signaled;       /* sends: false means: free the slot, write no CQE */
 };
+
+/* Whatever ended with an error of its own has a detail: if there is no better one, the status. */
+static inline uint32_t transport_vendor_err(uint32_t status, uint32_t vendor_err)
+{
+	return vendor_err != 0 || status == TRANSPORT_WR_FLUSH_ERR ? vendor_err : status;
+}
 
 #endif

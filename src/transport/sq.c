@@ -8,7 +8,7 @@ void transport_sq_finish(struct transport_sq *sq, uint32_t status, uint32_t vend
 	struct transport_wqe *wqe = transport_sq_wqe(sq, sq->done);
 
 	wqe->status = (uint8_t)status;
-	wqe->vendor_err = vendor_err;
+	wqe->vendor_err = transport_vendor_err(status, vendor_err);
 	sq->done++;
 	sq->next = sq->done;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A UD QP. Both directions are one packet per message, so there is next to no state: a PSN that counts what was sent, and a
- * receive that a datagram found too small for itself and that waits for the next one.
+ * receive that a datagram found too small for itself and that waits for the next one (but not one of an SRQ, which ends).
  */
 #include "transport/ud.h"
 
@@ -52,8 +52,7 @@ void ud_to_error(struct transport_qp *qp)
 {
 	if (!transport_qp_enter_error(qp))
 		return;
-	/* roce-wire 17: an SRQ cannot have back what was too small. */
-	intake_end(&qp->intake, qp->config.srq ? TRANSPORT_REM_INV_REQ_ERR : TRANSPORT_WR_FLUSH_ERR, 0);
+	intake_end(&qp->intake, TRANSPORT_WR_FLUSH_ERR, 0);
 }
 
 uint32_t ud_sq_psn(const struct transport_qp *qp)
@@ -117,8 +116,12 @@ enum ud_verdict ud_receive(struct transport_qp *qp, uint64_t now, const struct t
 		return UD_DROPPED_LENGTH;
 	if (intake_hold(&qp->intake) != BASE_OK)
 		return give_up ? UD_DROPPED_NO_RECV : UD_NO_RECV;
-	if ((uint64_t)payload + UD_GRH_BYTES > qp->intake.recv.length)
+	if ((uint64_t)payload + UD_GRH_BYTES > qp->intake.recv.length) {
+		/* roce-wire 17: an SRQ cannot have it back, and another QP may be waiting for it. */
+		if (qp->config.srq)
+			intake_end(&qp->intake, TRANSPORT_LOC_LEN_ERR, run->head.deth.src_qpn);
 		return UD_DROPPED_LENGTH;
+	}
 	if (place(qp, run, grh) != BASE_OK) {
 		intake_end(&qp->intake, TRANSPORT_LOC_PROT_ERR, run->head.deth.src_qpn);
 		ud_to_error(qp);

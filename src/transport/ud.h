@@ -23,7 +23,8 @@ enum ud_verdict {
 	UD_TOOK,
 	UD_NO_RECV,         /* no receive posted; nothing was consumed: the packet may be given again, see uc_receive() */
 	UD_DROPPED_NO_RECV, /* the same, and the caller gave up */
-	UD_DROPPED_LENGTH,  /* longer than the MTU of the port, or than the receive less 40 bytes: that one serves the next */
+	UD_DROPPED_LENGTH,  /* longer than the MTU of the port, or than the receive less 40 bytes: that one serves the next,
+			       from an SRQ it completes with LOC_LEN_ERR */
 	UD_FAILED,          /* the receive's own memory is bad: it completes with LOC_PROT_ERR, the QP is in error now */
 	UD_DROPPED_QKEY,    /* the host counts a Q_Key violation of the port */
 	UD_DROPPED_PKEY,    /* the host counts a P_Key violation of the port */
