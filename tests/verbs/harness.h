@@ -69,11 +69,15 @@ void peer_await(const struct peer *peer);
 void peer_join(struct peer *peer);
 void peer_kill(struct peer *peer);
 
-/* One end of an RC connection. Zeroes in the options mean the defaults. */
+enum { RC_QKEY = 0x11111111 };
+
+/* One end of an RC connection, or of another type. Zeroes in the options mean the defaults. */
 struct rc_options {
+	enum ibv_qp_type type;          /* RC; UC, UD (whose Q_Key is RC_QKEY) */
 	struct ibv_context *context;    /* NULL: opens one */
 	struct ibv_pd *pd;              /* NULL: makes one */
 	struct ibv_srq *srq;
+	struct ibv_cq *cq;              /* for both directions; NULL: makes two */
 	uint32_t send_wr, recv_wr, sge; /* 64, 64, 4 */
 	uint32_t inline_max;
 	uint32_t cqe;                   /* 256 */
@@ -102,6 +106,8 @@ struct rc {
 	unsigned char *buf;
 	int gid_index;
 	union ibv_gid gid;
+	struct ibv_ah *ah;  /* UD, once connected; its messages go to remote_qpn */
+	uint32_t remote_qpn;
 	bool own_context, own_pd;
 };
 

@@ -63,6 +63,7 @@ void rc_open(struct rc *rc, const struct rc_options *options)
 	o->cqe = o->cqe == 0 ? 256 : o->cqe;
 	o->size = o->size == 0 ? 65536 : o->size;
 	o->mtu = o->mtu == 0 ? IBV_MTU_1024 : o->mtu;
+	o->type = o->type == 0 ? IBV_QPT_RC : o->type;
 	rc->own_context = o->context == NULL;
 	rc->context = rc->own_context ? rc_device_open() : o->context;
 	rc->own_pd = o->pd == NULL;
@@ -72,8 +73,8 @@ void rc_open(struct rc *rc, const struct rc_options *options)
 		rc->channel = ibv_create_comp_channel(rc->context);
 		need(rc->channel != NULL);
 	}
-	rc->send_cq = ibv_create_cq(rc->context, (int)o->cqe, rc, rc->channel, 0);
-	rc->recv_cq = ibv_create_cq(rc->context, (int)o->cqe, rc, rc->channel, 0);
+	rc->send_cq = o->cq != NULL ? o->cq : ibv_create_cq(rc->context, (int)o->cqe, rc, rc->channel, 0);
+	rc->recv_cq = o->cq != NULL ? o->cq : ibv_create_cq(rc->context, (int)o->cqe, rc, rc->channel, 0);
 	need(rc->send_cq != NULL && rc->recv_cq != NULL);
 	rc->buf = aligned_alloc(4096, o->size);
 	need(rc->buf != NULL);
@@ -83,7 +84,7 @@ void rc_open(struct rc *rc, const struct rc_options *options)
 	rc->gid_index = rc_gid_find(rc->context, &rc->gid);
 	if (o->send_ops != 0) {
 		struct ibv_qp_init_attr_ex attr = {
-			.send_cq = rc->send_cq, .recv_cq = rc->recv_cq, .srq = o->srq, .qp_type = IBV_QPT_RC, .sq_sig_all =
+			.send_cq = rc->send_cq, .recv_cq = rc->recv_cq, .srq = o->srq, .qp_type = o->type, .sq_sig_all =
 					o->sig_all,
 			.cap = { o->send_wr, o->recv_wr, o->sge, o->sge, o->inline_max },
 			.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS, .pd = rc->pd, .send_ops_flags =
@@ -93,7 +94,7 @@ void rc_open(struct rc *rc, const struct rc_options *options)
 		rc->qp = ibv_create_qp_ex(rc->context, &attr);
 	} else {
 		struct ibv_qp_init_attr attr = {
-			.send_cq = rc->send_cq, .recv_cq = rc->recv_cq, .srq = o->srq, .qp_type = IBV_QPT_RC, .sq_sig_all =
+			.send_cq = rc->send_cq, .recv_cq = rc->recv_cq, .srq = o->srq, .qp_type = o->type, .sq_sig_all =
 					o->sig_all,
 			.cap = { o->send_wr, o->recv_wr, o->sge, o->sge, o->inline_max },
 		};
@@ -105,10 +106,14 @@ void rc_open(struct rc *rc, const struct rc_options *options)
 
 void rc_close(struct rc *rc)
 {
+	if (rc->ah != NULL)
+		need_equal(ibv_destroy_ah(rc->ah), 0);
 	need_equal(ibv_destroy_qp(rc->qp), 0);
 	need_equal(ibv_dereg_mr(rc->mr), 0);
-	need_equal(ibv_destroy_cq(rc->send_cq), 0);
-	need_equal(ibv_destroy_cq(rc->recv_cq), 0);
+	if (rc->o.cq == NULL) {
+		need_equal(ibv_destroy_cq(rc->send_cq), 0);
+		need_equal(ibv_destroy_cq(rc->recv_cq), 0);
+	}
 	if (rc->channel != NULL)
 		need_equal(ibv_destroy_comp_channel(rc->channel), 0);
 	if (rc->own_pd)
@@ -126,9 +131,12 @@ struct rc_address rc_address_of(const struct rc *rc)
 
 int rc_to_init(struct rc *rc)
 {
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = access_of(rc->o.qp_access) };
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = access_of(rc->o.qp_access), .qkey = RC_QKEY,
+	};
 
-	return ibv_modify_qp(rc->qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+	return ibv_modify_qp(rc->qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+			     (rc->o.type == IBV_QPT_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS));
 }
 
 int rc_to_rtr(struct rc *rc, const struct rc_address *remote)
@@ -139,9 +147,16 @@ int rc_to_rtr(struct rc *rc, const struct rc_address *remote)
 		.ah_attr = { .is_global = 1, .port_num = 1,
 			     .grh = { .dgid = remote->gid, .sgid_index = (uint8_t)rc->gid_index, .hop_limit = 64 } },
 	};
+	int mask = IBV_QP_STATE;
 
-	return ibv_modify_qp(rc->qp, &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-			     IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+	rc->remote_qpn = remote->qpn;
+	if (rc->o.type == IBV_QPT_UD && rc->ah == NULL)
+		need((rc->ah = ibv_create_ah(rc->pd, &attr.ah_attr)) != NULL);
+	if (rc->o.type != IBV_QPT_UD)
+		mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
+	if (rc->o.type == IBV_QPT_RC)
+		mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+	return ibv_modify_qp(rc->qp, &attr, mask);
 }
 
 int rc_to_rts(struct rc *rc)
@@ -150,9 +165,11 @@ int rc_to_rts(struct rc *rc)
 		.qp_state = IBV_QPS_RTS, .timeout = or_default(rc->o.timeout, 14), .retry_cnt = or_default(rc->o.retry, 7),
 		.rnr_retry = or_default(rc->o.rnr_retry, 7), .sq_psn = rc_address_of(rc).psn, .max_rd_atomic = 4,
 	};
+	int mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
 
-	return ibv_modify_qp(rc->qp, &attr, IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
-			     IBV_QP_MAX_QP_RD_ATOMIC);
+	if (rc->o.type == IBV_QPT_RC)
+		mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
+	return ibv_modify_qp(rc->qp, &attr, mask);
 }
 
 static int to_state(struct rc *rc, enum ibv_qp_state state)
@@ -217,7 +234,11 @@ int rc_post(struct rc *rc, uint64_t id, enum ibv_wr_opcode opcode, unsigned flag
 	struct ibv_sge sge = { (uintptr_t)rc->buf + at, len, rc->mr->lkey };
 	struct ibv_send_wr wr = { .wr_id = id, .sg_list = &sge, .num_sge = 1, .opcode = opcode, .send_flags = flags }, *bad;
 
-	if (remote != NULL) {
+	if (rc->o.type == IBV_QPT_UD) {
+		wr.wr.ud.ah = rc->ah;
+		wr.wr.ud.remote_qpn = rc->remote_qpn;
+		wr.wr.ud.remote_qkey = RC_QKEY;
+	} else if (remote != NULL) {
 		wr.wr.rdma.rkey = remote->rkey;
 		wr.wr.rdma.remote_addr = remote->addr + remote_at;
 	}
