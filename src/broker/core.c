@@ -197,6 +197,7 @@ static void slot_free(struct broker *b, uint8_t s)
 	b->registry->slots[s].pid = 0;
 	b->registry->slots[s].birth = 0;
 	b->registry->slots[s].freed_at = ++b->registry->freed;
+	b->ops->slot_freed(b->context, s);
 	wanted_answer(b, s);
 }
 

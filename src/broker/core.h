@@ -74,6 +74,10 @@ struct broker_ops {
 	void (*fd_close)(void *context, int fd);
 	/* A slot is about to be given out: throw away what lies in its socket, undo settings of the last owner. */
 	void (*slot_prepare)(void *context, uint8_t slot);
+	/* A CM_CALL or CM_ADOPT of the process of this slot. May call broker_slot_send(). */
+	void (*cm_message)(void *context, uint8_t slot, const struct ipc_message *message);
+	/* The process of this slot is gone, and nobody has the slot any more. */
+	void (*slot_freed)(void *context, uint8_t slot);
 	/* The descriptors of a WELCOME, borrowed. */
 	void (*welcome_fds)(void *context, enum ipc_role role, uint8_t slot, struct ipc_fds *out);
 	/* A survivor brought the vault and nothing is settled yet; descriptors borrowed. May call broker_settle(). */
@@ -117,6 +121,8 @@ void broker_process_gone(struct broker *broker, uint8_t slot);
 /* Awaited slots: is it, and whom to look for (0 unknown)? */
 bool broker_slot_is_awaited(const struct broker *broker, uint8_t slot, uint32_t *pid, uint64_t *birth);
 
+/* To the process of this slot; lost if it has no connection. */
+void broker_slot_send(struct broker *broker, uint8_t slot, const struct ipc_message *message);
 void broker_netdev_changed(struct broker *broker, uint64_t generation, uint64_t devices);
 /* A datagram that reached slot 0 or another wrong slot. */
 void broker_stray(struct broker *broker, const struct ipc_stray *stray);

@@ -9,6 +9,7 @@
 #ifndef BROKER_CORE_FAKE_H
 #define BROKER_CORE_FAKE_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -159,6 +160,19 @@ static void fake_pair_unmap(void *context, struct ipc_pair_header *header)
 	free(header);
 }
 
+static void fake_cm_message(void *context, uint8_t slot, const struct ipc_message *message)
+{
+	const struct ipc_message answer = { .type = IPC_CM_ANSWER, .cm = { .id = message->cm.id, .status = ENOSYS } };
+	struct fake *f = context;
+
+	if (message->type == IPC_CM_CALL)
+		broker_slot_send(f->core, slot, &answer);
+}
+
+static void fake_slot_freed(void *context, uint8_t slot)
+{
+}
+
 static void fake_slot_prepare(void *context, uint8_t slot)
 {
 	struct fake *f = context;
@@ -194,6 +208,8 @@ static const struct broker_ops fake_ops = {
 	.pair_map = fake_pair_map,
 	.pair_unmap = fake_pair_unmap,
 	.fd_close = fake_fd_close,
+	.cm_message = fake_cm_message,
+	.slot_freed = fake_slot_freed,
 	.slot_prepare = fake_slot_prepare,
 	.welcome_fds = fake_welcome_fds,
 	.vault_offered = fake_vault_offered,

@@ -30,6 +30,7 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "broker/core.h"
+#include "broker/manager.h"
 #include "broker/output.h"
 #include "broker/pairmem.h"
 #include "broker/vault.h"
@@ -44,9 +45,8 @@
 #define SERVER_RESCAN_NS (50 * BASE_MSEC) /* at least between two scans of the interfaces */
 #define SERVER_EVENTS 64
 #define SERVER_MESSAGES 64 /* of one client in a row */
-#define SERVER_NOBODY_MAX 4096
 
-enum server_tag { TAG_LISTENER, TAG_SIGNAL, TAG_NETDEV, TAG_NOBODY, TAG_CLIENT, TAG_PROCESS };
+enum server_tag { TAG_LISTENER, TAG_SIGNAL, TAG_NETDEV, TAG_HOST, TAG_CLIENT, TAG_PROCESS };
 
 struct server_client {
 	int fd; /* -1: none */
@@ -60,6 +60,7 @@ struct server {
 	int watch[IPC_SLOTS]; /* pidfds that are polled, -1: none */
 	struct server_client clients[BROKER_CLIENTS_MAX];
 	struct broker *core;
+	struct broker_manager *manager;
 	struct broker_vault vault;
 	struct netdev_table table;
 	struct netdev_scan scan;
@@ -199,6 +200,23 @@ static void op_slot_prepare(void *context, uint8_t slot)
 		broker_group_refresh(s->vault.sockets[slot]);
 }
 
+static void op_cm_message(void *context, uint8_t slot, const struct ipc_message *message)
+{
+	struct server *s = context;
+
+	if (message->type == IPC_CM_CALL)
+		broker_ucma_call(broker_manager_ucma(s->manager), slot, &message->cm);
+	else
+		broker_ucma_adopt(broker_manager_ucma(s->manager), slot, &message->cm);
+}
+
+static void op_slot_freed(void *context, uint8_t slot)
+{
+	struct server *s = context;
+
+	broker_ucma_gone(broker_manager_ucma(s->manager), slot);
+}
+
 static void op_welcome_fds(void *context, enum ipc_role role, uint8_t slot, struct ipc_fds *out)
 {
 	struct server *s = context;
@@ -234,9 +252,27 @@ static const struct broker_ops ops = {
 	.pair_unmap = broker_pairmem_unmap,
 	.fd_close = op_fd_close,
 	.slot_prepare = op_slot_prepare,
+	.cm_message = op_cm_message,
+	.slot_freed = op_slot_freed,
 	.welcome_fds = op_welcome_fds,
 	.vault_offered = op_vault_offered,
 };
+
+static void manager_send(void *context, uint8_t slot, const struct ipc_message *message)
+{
+	struct server *s = context;
+
+	broker_slot_send(s->core, slot, message);
+}
+
+static void manager_stray(void *context, const struct ipc_stray *stray)
+{
+	struct server *s = context;
+
+	broker_stray(s->core, stray);
+}
+
+static const struct broker_manager_ops manager_ops = { manager_send, manager_stray };
 
 /* --- interfaces --- */
 
@@ -254,6 +290,7 @@ static void server_scan(struct server *s)
 		return;
 	netdev_shared_publish(s->vault.netdev, &s->table);
 	broker_netdev_changed(s->core, s->table.generation, changed);
+	broker_ucma_netdev_changed(broker_manager_ucma(s->manager), changed);
 }
 
 /* --- settling --- */
@@ -264,13 +301,14 @@ static void server_settled(struct server *s)
 	uint64_t changed;
 
 	s->settle_at = BASE_NEVER;
+	broker_manager_socket_set(s->manager, s->vault.wire ? s->vault.sockets[IPC_SLOT_BROKER] : -1);
 	netdev_shared_read(s->vault.netdev, &s->table);
 	netdev_table_update(&s->table, &s->scan, &changed);
 	netdev_shared_publish(s->vault.netdev, &s->table);
 	broker_settle(s->core, s->vault.registry, s->vault.wire, s->vault.reason);
 	broker_netdev_changed(s->core, s->table.generation, ~0ull);
 	if (s->vault.wire &&
-		server_watch(s, s->vault.sockets[IPC_SLOT_BROKER], EPOLLIN, TAG_NOBODY, 0) != BASE_OK)
+		server_watch(s, s->vault.sockets[IPC_SLOT_BROKER], EPOLLIN, TAG_HOST, 0) != BASE_OK)
 		base_warn("slot 0 cannot be watched");
 
 	s->await_at = BASE_NEVER;
@@ -439,34 +477,16 @@ static void server_overflows(struct server *s)
 			broker_client_suspend(s->core, c);
 }
 
-/* Slot 0 has no QPs yet: what arrives is for a slot that nobody has, or came by a merge of flows. */
-static void server_nobody(struct server *s)
-{
-	uint8_t datagram[IPC_STRAY_MAX];
-
-	for (unsigned i = 0; i < SERVER_NOBODY_MAX; i++) {
-		struct ipc_stray stray = { .datagram = datagram };
-		socklen_t len = sizeof(stray.from);
-		ssize_t n = recvfrom(s->vault.sockets[IPC_SLOT_BROKER], datagram, sizeof(datagram), MSG_DONTWAIT | MSG_TRUNC,
-			(struct sockaddr *)&stray.from, &len);
-
-		if (n < 0 && errno != EINTR)
-			return;
-		if (n < 12 || n > (ssize_t)sizeof(datagram) || stray.from.sin6_family != AF_INET6 || datagram[5] < IPC_SLOT_FIRST ||
-			datagram[5] > IPC_SLOT_LAST)
-			continue;
-		stray.slot = datagram[5];
-		stray.len = (uint32_t)n;
-		broker_stray(s->core, &stray);
-	}
-}
-
 /* --- the loop --- */
 
 static uint64_t server_deadline(struct server *s, const struct broker_server_options *options, uint64_t now)
 {
 	uint64_t at = s->settle_at < s->await_at ? s->settle_at : s->await_at;
 
+	uint64_t cm_at = broker_ucma_deadline(broker_manager_ucma(s->manager));
+
+	if (cm_at < at)
+		at = cm_at;
 	if (s->rescan && s->scanned_at + SERVER_RESCAN_NS < at)
 		at = s->scanned_at + SERVER_RESCAN_NS;
 	if (!broker_is_idle(s->core) || options->idle_seconds == 0)
@@ -498,6 +518,7 @@ static bool server_timers(struct server *s, const struct broker_server_options *
 	}
 	if (now >= s->await_at)
 		server_await_late(s);
+	broker_ucma_tick(broker_manager_ucma(s->manager));
 	if (s->rescan && now >= s->scanned_at + SERVER_RESCAN_NS)
 		server_scan(s);
 	if (s->idle_since == BASE_NEVER || now < s->idle_since + options->idle_seconds * BASE_SEC)
@@ -530,8 +551,8 @@ static int server_loop(struct server *s, const struct broker_server_options *opt
 			case TAG_NETDEV:
 				s->rescan = netdev_monitor_drain(s->monitor) || s->rescan;
 				break;
-			case TAG_NOBODY:
-				server_nobody(s);
+			case TAG_HOST:
+				broker_manager_read(s->manager);
 				break;
 			case TAG_CLIENT:
 				server_client(s, number, events[i].events);
@@ -597,7 +618,8 @@ int broker_server_run(const struct broker_server_options *options)
 	if (err != BASE_OK)
 		goto done;
 	s->core = broker_create(&ops, s, &identity);
-	if (s->core == NULL) {
+	s->manager = broker_manager_create(&manager_ops, s, &s->table, options->cm_fast);
+	if (s->core == NULL || s->manager == NULL) {
 		base_error("the broker cannot start: out of memory");
 		err = BASE_ERR_NOMEM;
 		goto done;
@@ -610,6 +632,7 @@ int broker_server_run(const struct broker_server_options *options)
 	err = server_loop(s, options);
 done:
 	broker_destroy(s->core);
+	broker_manager_destroy(s->manager);
 	for (unsigned i = 0; i < BROKER_CLIENTS_MAX; i++)
 		if (s->clients[i].fd >= 0)
 			client_close(s, i);

@@ -166,7 +166,8 @@ int main(int argc, char **argv)
 		setrlimit(RLIMIT_NOFILE, &files);
 	}
 
-	const struct broker_server_options server = { (uint32_t)idle, ready, &d };
+	const struct broker_server_options server = { .cm_fast = config.cm == CONFIG_CM_FAST, .idle_seconds = (uint32_t)idle, .ready = ready,
+		.context = &d };
 	int err = broker_server_run(&server);
 	if (err == BASE_ERR_EXISTS) {
 		/* Somebody was faster; what was wanted is there. */

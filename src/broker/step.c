@@ -111,6 +111,12 @@ void broker_stray(struct broker *b, const struct ipc_stray *stray)
 		b->ops->send(b->context, b->slots[stray->slot].client, &m, NULL);
 }
 
+void broker_slot_send(struct broker *b, uint8_t slot, const struct ipc_message *message)
+{
+	if (b->slots[slot].state == BROKER_SLOT_USED)
+		b->ops->send(b->context, b->slots[slot].client, message, NULL);
+}
+
 void broker_netdev_changed(struct broker *b, uint64_t generation, uint64_t devices)
 {
 	struct ipc_message m = { .type = IPC_NETDEV_CHANGED, .netdev_changed = { generation, devices } };
@@ -152,6 +158,13 @@ static bool step_process(struct broker *b, uint8_t slot, const struct ipc_messag
 	case IPC_EXPORT_SET:
 		export_set(b, slot, fds->fd[0]);
 		return true;
+	case IPC_CM_CALL:
+		b->ops->cm_message(b->context, slot, message);
+		return true;
+	case IPC_CM_ADOPT:
+		if (b->slots[slot].resuming)
+			b->ops->cm_message(b->context, slot, message);
+		return b->slots[slot].resuming;
 	case IPC_HELLO:
 	case IPC_WELCOME:
 	case IPC_REFUSED:
@@ -165,8 +178,6 @@ static bool step_process(struct broker *b, uint8_t slot, const struct ipc_messag
 	case IPC_STAT_SUMMARY:
 	case IPC_STAT_CLIENT_LIST:
 	case IPC_STAT_PAIR_LIST:
-	case IPC_CM_CALL:
-	case IPC_CM_ADOPT:
 	case IPC_CM_ANSWER:
 	case IPC_CM_EVENT:
 	case IPC_CM_KEEP:

@@ -68,6 +68,17 @@ static bool config_set_local(struct config *config, const char *value)
 	return true;
 }
 
+static bool config_set_cm(struct config *config, const char *value)
+{
+	if (strcmp(value, "linux") == 0)
+		config->cm = CONFIG_CM_LINUX;
+	else if (strcmp(value, "fast") == 0)
+		config->cm = CONFIG_CM_FAST;
+	else
+		return false;
+	return true;
+}
+
 static bool config_set_gso(struct config *config, const char *value)
 {
 	static const char *const words[] = { [CONFIG_AUTO] = "auto", [CONFIG_ON] = "on", [CONFIG_OFF] = "off" };
@@ -165,6 +176,7 @@ static const struct {
 	{ "idle_seconds", "SOFTVERBS_IDLE_SECONDS", "a whole number from 1 to 86400", config_set_idle },
 	{ "rcvbuf", "SOFTVERBS_RCVBUF", "auto or a number of bytes from 4096 to 1073741824", config_set_rcvbuf },
 	{ "gso", "SOFTVERBS_GSO", "auto, on or off", config_set_gso },
+	{ "cm", "SOFTVERBS_CM", "linux or fast", config_set_cm },
 	{ "broker", "SOFTVERBS_BROKER", "an absolute path, at most 255 bytes", config_set_broker },
 	{ "profile", "SOFTVERBS_PROFILE", "hardware or spec", config_set_profile },
 	{ "vendor_id", "SOFTVERBS_VENDOR_ID", "a number from 0 to 16777215, such as 0x2c9", config_set_vendor },

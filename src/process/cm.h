@@ -23,6 +23,14 @@
 #define PROCESS_PRIVATE_EXPORT __attribute__((visibility("default")))
 
 /*
+ * The process, with an engine that handles what the broker sends: made at the first call, kept for ever; in a fork child the
+ * child's own. 0 or the negative errno value of process_engine_get().
+ */
+PROCESS_PRIVATE_EXPORT int process_cm_get(struct process **out);
+/* The name of the device with this index (`ibdev_index` of answers), cut to size. -ERANGE: there is none. */
+PROCESS_PRIVATE_EXPORT int process_cm_device_name(struct process *process, unsigned device, char *name, size_t size);
+
+/*
  * One command, header included, `len` bytes; waits for its answer, at most `size` bytes of which are stored. Returns how many,
  * or the negative errno value that the command ended with; -ENODEV in a fork child that inherited the process, or when no
  * broker takes this process back; -ETIMEDOUT after 30 s without a broker. Never call it from an event.

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Slot 0 at its socket: what arrives there for the host (MADs to QP 1) or for others (strays), and connection management on top:
+ * the general services interface and ucma, joined. One thread, the server's.
+ */
+#ifndef BROKER_MANAGER_H
+#define BROKER_MANAGER_H
+
+#include "broker/gsi.h"
+#include "broker/ucma.h"
+
+struct broker_manager; /* opaque */
+
+struct broker_manager_ops {
+	void (*send)(void *context, uint8_t slot, const struct ipc_message *message);
+	void (*stray)(void *context, const struct ipc_stray *stray);
+};
+
+/* `table` is the server's (borrowed). `fast`: the timeouts for tests. NULL: out of memory. */
+struct broker_manager *broker_manager_create(const struct broker_manager_ops *ops, void *context, const struct netdev_table *table,
+					     bool fast);
+void broker_manager_destroy(struct broker_manager *manager);
+/* Slot 0's socket (borrowed), once it is known; -1: no wire. */
+void broker_manager_socket_set(struct broker_manager *manager, int socket);
+/* The socket is readable. Bounded. */
+void broker_manager_read(struct broker_manager *manager);
+struct broker_ucma *broker_manager_ucma(struct broker_manager *manager);
+
+#endif

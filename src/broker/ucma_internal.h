@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The ids of ucma, for ucma.c (ids, commands), ucma_address.c (binding, resolving, routes), ucma_event.c (events, attributes)
+ * and ucma_keep.c.
+ */
+#ifndef BROKER_UCMA_INTERNAL_H
+#define BROKER_UCMA_INTERNAL_H
+
+#include <rdma/rdma_user_cm.h>
+#include <sys/socket.h>
+
+#include "broker/ucma.h"
+
+#define UCMA_IDS_MAX (1u << 17) /* of all clients; a power of two */
+#define UCMA_LIFE_TIME 18       /* packet life time code of a path without RDMA_OPTION_ID_ACK_TIMEOUT, as cma.c has it */
+#define UCMA_QKEY 0x01234567u   /* RDMA_UDP_QKEY */
+
+/* In the order of cma.c's states; each step needs the one before. */
+enum ucma_stage { UCMA_IDLE, UCMA_BOUND, UCMA_ADDR_RESOLVED, UCMA_ROUTE_RESOLVED, UCMA_CONNECT, UCMA_LISTEN, UCMA_STAGES };
+
+struct ucma_id {
+	uint32_t id;       /* what the client calls it */
+	uint8_t slot;
+	uint64_t uid;      /* the client's own name for it; 0: a child that nobody took yet */
+	struct cm_ref ref;
+	enum cm_space space;
+	enum cm_qp_type qp_type;
+	enum ucma_stage stage;
+	int device;        /* in the netdev table, -1: none yet */
+	struct cm_address source, destination;
+	uint32_t bind_flags;
+	bool tos_set, ack_timeout_set;
+	uint8_t tos, ack_timeout;
+	uint32_t backlog, qkey, events;
+	struct cm_path path; /* from stage ROUTE_RESOLVED on */
+};
+
+struct broker_ucma {
+	const struct broker_ucma_ops *ops;
+	void *context;
+	const struct netdev_table *table;
+	uint16_t first_port;
+	struct cm *cm;
+	void *memory;
+	size_t memory_bytes;
+	struct ucma_id **ids; /* by id % UCMA_IDS_MAX */
+	uint32_t next_id, count;
+};
+
+/* A buffer that an answer is written to. */
+struct ucma_answer {
+	_Alignas(8) uint8_t bytes[IPC_CM_MAX];
+	uint32_t len;
+};
+
+/* ucma.c */
+struct ucma_id *ucma_find(struct broker_ucma *u, uint8_t slot, uint32_t id);
+/* A new entry without a ref; NULL: limits. `id` 0: a free number. */
+struct ucma_id *ucma_add(struct broker_ucma *u, uint8_t slot, uint64_t uid, uint32_t id);
+void ucma_forget(struct broker_ucma *u, struct ucma_id *id);
+/* Everything that the engine has to say: messages, then events. */
+void ucma_pump(struct broker_ucma *u);
+
+/* ucma_address.c: 0 or a positive errno value. */
+int ucma_address_load(struct cm_address *out, const void *sockaddr, size_t len);
+/* For IPv6 room of sockaddr_in6 is written, the rest is the caller's. */
+void ucma_address_store(void *sockaddr, const struct cm_address *address);
+int ucma_bind(struct broker_ucma *u, struct ucma_id *id, const struct cm_address *address);
+int ucma_resolve(struct broker_ucma *u, struct ucma_id *id, const struct cm_address *source, const struct cm_address *destination);
+int ucma_route(struct broker_ucma *u, struct ucma_id *id);
+/* Source, destination, device and path of an id that the engine made or knows better. */
+void ucma_refresh(struct broker_ucma *u, struct ucma_id *id);
+struct wire_gid ucma_gid_of(const struct cm_ip *ip);
+/* The index that QPs of this path use; 0 if there is none. */
+uint8_t ucma_sgid_index(const struct broker_ucma *u, const struct cm_path *path);
+int ucma_errno(int err); /* of a base_err, as cma.c names it; BASE_OK: 0 */
+
+/* ucma_event.c */
+void ucma_event_plain(struct broker_ucma *u, struct ucma_id *id, uint32_t type, int status);
+void ucma_event_engine(struct broker_ucma *u, const struct cm_event *event);
+void ucma_qp_attr_store(const struct broker_ucma *u, struct ib_uverbs_qp_attr *out, const struct cm_qp_attr *attr);
+void ucma_ah_attr_store(const struct broker_ucma *u, struct ib_uverbs_ah_attr *out, const struct cm_path *path);
+void ucma_path_rec_store(struct ib_user_path_rec *out, const struct cm_path *path);
+
+/* ucma_keep.c */
+void ucma_keep(struct broker_ucma *u, const struct ucma_id *id);
+void ucma_keep_nothing(struct broker_ucma *u, const struct ucma_id *id);
+
+#endif

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What outlives the broker: clients keep these bytes without looking at them. They come back from a process of the same user,
+ * perhaps of another release, so everything in them is judged again.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "broker/ucma_internal.h"
+
+#define KEPT_MAGIC 0x4b765373u /* "sSvK" */
+#define KEPT_VERSION 1u
+
+enum { KEPT_PLAIN, KEPT_HANDSHAKE, KEPT_ESTABLISHED };
+
+struct kept {
+	uint32_t magic;
+	uint16_t version, bytes;
+	uint64_t uid;
+	uint32_t phase; /* KEPT_... */
+	uint32_t space, qp_type, stage;
+	struct cm_address source, destination;
+	uint32_t bind_flags, backlog, qkey;
+	uint8_t tos, tos_set, ack_timeout, ack_timeout_set;
+	struct cm_saved saved; /* ESTABLISHED */
+};
+_Static_assert(sizeof(struct kept) <= IPC_CM_MAX, "it fits into a message");
+
+static void keep_bytes(struct broker_ucma *u, const struct ucma_id *id, const void *bytes, uint32_t len)
+{
+	struct ipc_message m = { .type = IPC_CM_KEEP, .cm = { .id = id->id, .len = len, .bytes = bytes } };
+
+	u->ops->send(u->context, id->slot, &m);
+}
+
+void ucma_keep_nothing(struct broker_ucma *u, const struct ucma_id *id)
+{
+	keep_bytes(u, id, NULL, 0);
+}
+
+void ucma_keep(struct broker_ucma *u, const struct ucma_id *id)
+{
+	struct kept k;
+	struct cm_info info;
+
+	memset(&k, 0, sizeof(k)); /* padding, too */
+	k.magic = KEPT_MAGIC;
+	k.version = KEPT_VERSION;
+	k.bytes = sizeof(k);
+	k.uid = id->uid;
+	k.space = (uint32_t)id->space;
+	k.qp_type = (uint32_t)id->qp_type;
+	k.stage = (uint32_t)id->stage;
+	k.source = id->source;
+	k.destination = id->destination;
+	k.bind_flags = id->bind_flags;
+	k.backlog = id->backlog;
+	k.qkey = id->qkey;
+	k.tos = id->tos;
+	k.tos_set = id->tos_set;
+	k.ack_timeout = id->ack_timeout;
+	k.ack_timeout_set = id->ack_timeout_set;
+	if (cm_id_info(u->cm, id->ref, &info) == BASE_OK && info.state != CM_IDLE && info.state != CM_LISTEN)
+		k.phase = cm_save(u->cm, id->ref, &k.saved) == BASE_OK ? KEPT_ESTABLISHED : KEPT_HANDSHAKE;
+	keep_bytes(u, id, &k, sizeof(k));
+}
+
+/* A bool that is neither true nor false must not be looked at as one. */
+static bool bools_are_sound(const struct kept *k)
+{
+	static const size_t at[] = { offsetof(struct kept, saved.passive), offsetof(struct kept, saved.bound),
+		offsetof(struct kept, saved.path.local) };
+	const uint8_t *bytes = (const uint8_t *)k;
+
+	for (size_t i = 0; i < sizeof(at) / sizeof(at[0]); i++)
+		if (bytes[at[i]] > 1)
+			return false;
+	return true;
+}
+
+static bool kept_is_sound(const struct kept *k)
+{
+	return bools_are_sound(k) && k->magic == KEPT_MAGIC && k->version == KEPT_VERSION && k->bytes == sizeof(*k) && k->phase <= KEPT_ESTABLISHED &&
+	       k->stage < UCMA_STAGES && k->tos_set <= 1 && k->ack_timeout_set <= 1;
+}
+
+/* As far as the stage went: the same calls again. What no longer works (an address that is gone) stays undone. */
+static void redo(struct broker_ucma *u, struct ucma_id *id, const struct kept *k)
+{
+	if (k->stage == UCMA_BOUND || k->stage == UCMA_LISTEN)
+		ucma_bind(u, id, &k->source);
+	if (k->stage == UCMA_LISTEN && cm_listen(u->cm, id->ref, k->backlog) == BASE_OK) {
+		id->stage = UCMA_LISTEN;
+		id->backlog = k->backlog;
+	}
+	if (k->stage == UCMA_ADDR_RESOLVED || k->stage == UCMA_ROUTE_RESOLVED || k->stage == UCMA_CONNECT)
+		ucma_resolve(u, id, &(struct cm_address){ .ip = k->source.ip }, &k->destination);
+	if (k->stage == UCMA_ROUTE_RESOLVED)
+		ucma_route(u, id);
+}
+
+void broker_ucma_adopt(struct broker_ucma *u, uint8_t slot, const struct ipc_cm *cm)
+{
+	struct ucma_id *id;
+	struct kept k;
+	int err;
+
+	if (cm->len != sizeof(k))
+		return;
+	memcpy(&k, cm->bytes, sizeof(k));
+	if (!kept_is_sound(&k))
+		return;
+	id = ucma_add(u, slot, k.uid, cm->id);
+	if (id == NULL)
+		return;
+	id->space = (enum cm_space)k.space;
+	id->qp_type = (enum cm_qp_type)k.qp_type;
+	id->bind_flags = k.bind_flags;
+	id->qkey = k.qkey;
+	id->tos = k.tos;
+	id->tos_set = k.tos_set;
+	id->ack_timeout = k.ack_timeout;
+	id->ack_timeout_set = k.ack_timeout_set;
+	if (k.phase == KEPT_ESTABLISHED)
+		err = cm_adopt(u->cm, slot, id->id, &k.saved, &id->ref);
+	else
+		err = cm_id_create(u->cm, slot, id->id, id->space, id->qp_type, &id->ref);
+	if (err != BASE_OK) {
+		ucma_forget(u, id);
+		return;
+	}
+	if (k.phase == KEPT_ESTABLISHED) {
+		id->stage = UCMA_CONNECT;
+		id->path = k.saved.path;
+		id->device = k.saved.path.port.number < u->table->count ? (int)k.saved.path.port.number : -1;
+		id->source = k.saved.local;
+		id->destination = k.saved.remote;
+	} else {
+		redo(u, id, &k);
+	}
+	/* A handshake is over: nobody is left who knows of it. */
+	if (k.phase == KEPT_HANDSHAKE) {
+		id->stage = UCMA_CONNECT;
+		if (k.uid != 0)
+			ucma_event_plain(u, id, 7 /* RDMA_CM_EVENT_UNREACHABLE */, -ETIMEDOUT);
+	}
+	ucma_keep(u, id);
+}
