@@ -18,7 +18,7 @@ int process_cm_get(struct process **out)
 
 int process_cm_device_name(struct process *process, unsigned device, char *name, size_t size)
 {
-	static _Thread_local struct netdev_device row; /* large */
+	struct netdev_device row; /* not thread-local: programs that load the library late have little room for that */
 	int err = process_netdev_device(process, device, &row);
 
 	if (err == 0)
