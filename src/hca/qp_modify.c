@@ -187,6 +187,9 @@ static int modify_locked(struct hca_qp *qp, const struct hca_qp_attr *attr, uint
 	attr_merge(&merged, attr, mask);
 	if (to == HCA_QPS_RESET)
 		merged = (struct hca_qp_attr){ 0 };
+	/* Asked for anew each time that the queue is to drain. */
+	if (to == HCA_QPS_SQD && from != HCA_QPS_SQD && !(mask & HCA_QP_EN_SQD_ASYNC_NOTIFY))
+		merged.en_sqd_async_notify = false;
 	if (mask & HCA_QP_AV) {
 		memset(&path, 0, sizeof(path));
 		err = device->ops->resolve_path(device->ops_context, &merged.ah, merged.dest_qpn, &path);
@@ -203,6 +206,11 @@ static int modify_locked(struct hca_qp *qp, const struct hca_qp_attr *attr, uint
 		engine->ops->unlock(engine->context);
 		base_explain("modify of QP 0x%06x refused: it went to %s meanwhile", qp->flow.qpn,
 			     hca_qp_state_text((uint32_t)transport_qp_state(&qp->transport)));
+		return BASE_ERR_INVAL;
+	}
+	if (from == HCA_QPS_SQD && to != HCA_QPS_RESET && to != HCA_QPS_ERR && transport_qp_is_draining(&qp->transport)) {
+		engine->ops->unlock(engine->context);
+		base_explain("modify of QP 0x%06x refused: its send queue is not drained yet", qp->flow.qpn);
 		return BASE_ERR_INVAL;
 	}
 	qp->attr = merged;
