@@ -29,8 +29,10 @@ void sim_host_init(struct sim_host *host, uint32_t sq_depth, uint32_t recvs_max)
 
 void sim_host_fini(struct sim_host *host)
 {
-	for (uint32_t i = 0; i < host->num_regions; i++)
+	for (uint32_t i = 0; i < host->num_regions; i++) {
 		free(host->regions[i].bytes);
+		free(host->regions[i].flushed);
+	}
 	free(host->sq.slots);
 	free(host->recvs);
 	memset(host, 0, sizeof(*host));
@@ -42,31 +44,49 @@ struct sim_region *sim_host_region(struct sim_host *host, uint64_t base, uint64_
 
 	assert(host->num_regions <= SIM_REGIONS);
 	*r = (struct sim_region){ .key = key, .access = access, .base = base, .length = length, .bytes = must_alloc(length, 1) };
+	if (access & (TRANSPORT_FLUSH_GLOBAL | TRANSPORT_FLUSH_PERSISTENT))
+		r->flushed = must_alloc(length, 1);
 	return r;
 }
 
-static int lookup(struct sim_host *host, uint32_t key, uint64_t addr, uint64_t length, uint32_t access, uint8_t **bytes)
+static struct sim_region *region_of(struct sim_host *host, uint32_t key, uint32_t access)
 {
 	for (uint32_t i = 0; i < host->num_regions; i++) {
 		struct sim_region *r = &host->regions[i];
 
-		if (r->key != key || r->revoked)
-			continue;
-		if ((r->access & access) != access)
-			return BASE_ERR_KEY;
-		if (addr < r->base || length > r->length || addr - r->base > r->length - length)
-			return BASE_ERR_RANGE;
-		*bytes = r->bytes + (addr - r->base);
-		return BASE_OK;
+		if (r->key == key && !r->revoked)
+			return (r->access & access) == access ? r : NULL;
 	}
-	return BASE_ERR_KEY;
+	return NULL;
+}
+
+/* Is it of the protection domain that counts? */
+static bool is_near(const struct sim_host *host, const struct sim_region *r)
+{
+	return r->srqn == 0 || r->srqn == host->selected;
+}
+
+static int place(const struct sim_region *r, uint64_t addr, uint64_t length, uint8_t **bytes)
+{
+	if (addr < r->base || length > r->length || addr - r->base > r->length - length)
+		return BASE_ERR_RANGE;
+	*bytes = r->bytes + (addr - r->base);
+	return BASE_OK;
+}
+
+static int lookup(struct sim_host *host, uint32_t key, uint64_t addr, uint64_t length, uint32_t access, uint8_t **bytes)
+{
+	const struct sim_region *r = region_of(host, key, access);
+
+	return r == NULL || !is_near(host, r) ? BASE_ERR_KEY : place(r, addr, length, bytes);
 }
 
 uint8_t *sim_host_bytes(struct sim_host *host, uint32_t key, uint64_t addr, uint64_t length)
 {
+	const struct sim_region *r = region_of(host, key, 0);
 	uint8_t *bytes;
 
-	return lookup(host, key, addr, length, 0, &bytes) == BASE_OK ? bytes : NULL;
+	return r && place(r, addr, length, &bytes) == BASE_OK ? bytes : NULL;
 }
 
 /* Walks the part [offset, offset + len) of the elements; dst or src is the other side, both NULL only checks. */
@@ -169,6 +189,30 @@ static int host_remote_atomic(void *h, uint32_t qpn, uint32_t rkey, uint64_t va,
 	return BASE_OK;
 }
 
+static int host_remote_atomic_write(void *h, uint32_t qpn, uint32_t rkey, uint64_t va, const void *src)
+{
+	assert(va % 8 == 0);
+	return host_remote_write(h, qpn, rkey, va, src, 8);
+}
+
+static int host_remote_flush(void *h, uint32_t qpn, uint32_t rkey, uint64_t va, uint64_t len, uint32_t access, bool whole)
+{
+	struct sim_region *r = region_of(h, rkey, access);
+	uint8_t *bytes;
+	int err;
+
+	if (r == NULL)
+		return BASE_ERR_KEY;
+	if (whole) {
+		va = r->base;
+		len = r->length;
+	}
+	err = lookup(h, rkey, va, len, access, &bytes);
+	if (err == BASE_OK && access)
+		memcpy(r->flushed + (va - r->base), bytes, len);
+	return err;
+}
+
 static int host_local_invalidate(void *h, uint32_t rkey)
 {
 	struct sim_host *host = h;
@@ -200,6 +244,8 @@ const struct transport_memory_ops sim_host_memory_ops = {
 	.remote_write = host_remote_write,
 	.remote_read = host_remote_read,
 	.remote_atomic = host_remote_atomic,
+	.remote_atomic_write = host_remote_atomic_write,
+	.remote_flush = host_remote_flush,
 	.remote_invalidate = host_remote_invalidate,
 	.local_invalidate = host_local_invalidate,
 };
@@ -221,10 +267,16 @@ bool sim_host_post_send(struct sim_host *host, const struct transport_wqe *wqe, 
 
 void sim_host_post_recv(struct sim_host *host, uint64_t wr_id, const struct transport_sge *sge, uint32_t num_sge)
 {
+	sim_host_post_srq_recv(host, 0, wr_id, sge, num_sge);
+}
+
+void sim_host_post_srq_recv(struct sim_host *host, uint32_t srqn, uint64_t wr_id, const struct transport_sge *sge, uint32_t num_sge)
+{
 	struct sim_recv *r = &host->recvs[host->recvs_posted];
 
 	assert(host->recvs_posted < host->recvs_max && num_sge <= SIM_SGE_MAX);
-	r->recv = (struct transport_recv){ .wr_id = wr_id, .sge = r->sge, .num_sge = num_sge, .index = host->recvs_posted };
+	r->recv = (struct transport_recv){ .wr_id = wr_id, .sge = r->sge, .num_sge = num_sge, .index = host->recvs_posted,
+					  .srqn = srqn };
 	for (uint32_t i = 0; i < num_sge; i++) {
 		r->sge[i] = sge[i];
 		r->recv.length += sge[i].length;
@@ -235,19 +287,36 @@ void sim_host_post_recv(struct sim_host *host, uint64_t wr_id, const struct tran
 static int host_take(void *h, struct transport_recv *out)
 {
 	struct sim_host *host = h;
+	uint32_t *next = &host->recvs_next[host->selected];
 
-	if (host->recvs_taken == host->recvs_posted)
+	while (*next < host->recvs_posted && host->recvs[*next].recv.srqn != host->selected)
+		++*next;
+	if (*next == host->recvs_posted)
 		return BASE_ERR_AGAIN;
-	*out = host->recvs[host->recvs_taken++].recv;
+	*out = host->recvs[(*next)++].recv;
+	host->recvs_taken++;
+	return BASE_OK;
+}
+
+static int host_select(void *h, uint32_t srqn)
+{
+	struct sim_host *host = h;
+
+	if (srqn == 0 || srqn > host->srqs)
+		return BASE_ERR_KEY;
+	host->selected = srqn;
 	return BASE_OK;
 }
 
 int sim_host_flush_recv(struct sim_host *host, uint64_t *wr_id)
 {
-	if (host->recvs_taken == host->recvs_posted)
+	struct transport_recv recv;
+
+	/* An SRQ keeps what it has. */
+	if (host->srqs || host_take(host, &recv) != BASE_OK)
 		return 0;
-	*wr_id = host->recvs[host->recvs_taken++].recv.wr_id;
+	*wr_id = recv.wr_id;
 	return 1;
 }
 
-const struct transport_recv_ops sim_host_recv_ops = { .take = host_take };
+const struct transport_recv_ops sim_host_recv_ops = { .take = host_take, .select = host_select };

@@ -17,6 +17,16 @@ static void rc_open(struct sim_endpoint *ep)
 	transport_qp_init(&ep->qp, &rc_ops, memory_of(ep), &ep->host.sq, &sim_host_recv_ops, &ep->host);
 }
 
+static void xrc_ini_open(struct sim_endpoint *ep)
+{
+	transport_qp_init(&ep->qp, &rc_xrc_ini_ops, memory_of(ep), &ep->host.sq, &sim_host_recv_ops, &ep->host);
+}
+
+static void xrc_tgt_open(struct sim_endpoint *ep)
+{
+	transport_qp_init(&ep->qp, &rc_xrc_tgt_ops, memory_of(ep), &ep->host.sq, &sim_host_recv_ops, &ep->host);
+}
+
 static void rc_go(struct sim_endpoint *ep)
 {
 	transport_qp_to_init(&ep->qp);
@@ -79,6 +89,11 @@ static bool rc_failed(const struct sim_endpoint *ep)
 
 const struct sim_kind sim_rc = { "RC", rc_open, rc_go, rc_wants, rc_pull, rc_give, rc_when, rc_time, rc_sent, rc_received, rc_events,
 				 rc_failed };
+
+const struct sim_kind sim_xrc_ini = { "XRC", xrc_ini_open, rc_go, rc_wants, rc_pull, rc_give, rc_when, rc_time, rc_sent, rc_received,
+				      rc_events, rc_failed };
+const struct sim_kind sim_xrc_tgt = { "XRC", xrc_tgt_open, rc_go, rc_wants, rc_pull, rc_give, rc_when, rc_time, rc_sent, rc_received,
+				      rc_events, rc_failed };
 
 /* ---- UC ---- */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The transports of the simulator behind one shape: an endpoint is an RC, UC or UD QP. The world calls; single-threaded. An RC QP is
+ * The transports of the simulator behind one shape: an endpoint is an RC, XRC, UC or UD QP. The world calls; single-threaded. An RC QP is
  * ep->qp, a UC QP ep->uc, a UD QP ep->ud; all are configured from ep->config.
  */
 #ifndef SIM_KINDS_H
@@ -36,7 +36,7 @@ struct sim_kind {
 	bool (*is_error)(const struct sim_endpoint *ep);
 };
 
-extern const struct sim_kind sim_rc, sim_uc, sim_ud;
+extern const struct sim_kind sim_rc, sim_xrc_ini, sim_xrc_tgt, sim_uc, sim_ud;
 
 /* The GRH area that arrives with packets of this QPN: UD_GRH_BYTES. */
 void sim_grh(uint32_t src_qpn, uint8_t *grh);

@@ -18,7 +18,7 @@
 #include "wire/opcode.h"
 #include "wire/psn.h"
 
-enum { ALL = TRANSPORT_REMOTE_WRITE | TRANSPORT_REMOTE_READ | TRANSPORT_REMOTE_ATOMIC };
+enum { ALL = TRANSPORT_REMOTE_WRITE | TRANSPORT_REMOTE_READ | TRANSPORT_REMOTE_ATOMIC | TRANSPORT_FLUSH_GLOBAL };
 enum { MTU = 256, FIRST_PSN = 0xfffffd, KEY_RECV = 1, KEY_WRITE = 2, KEY_BAD = 3, VA = 0x4000, SPACE = 16384 };
 
 struct bench {
@@ -129,6 +129,8 @@ static struct outcome law(const struct situation *s)
 	uint32_t room = s->receives == TOO_SHORT ? MTU + 10 : SPACE;
 	struct outcome o = { .verdict = RC_TOOK, .syndrome = -1, .psn = expected, .expected = expected, .recv_status = -1 };
 	bool read = op->role & WIRE_ROLE_READ, atomic = op->role & WIRE_ROLE_ATOMIC, inv = op->has & WIRE_HAS_IETH;
+	bool flush = op->role & WIRE_ROLE_FLUSH, store = op->role & WIRE_ROLE_ATOMIC_WRITE;
+	bool answered = read || atomic || flush || store;
 	bool wrong_place, forbidden, no_receive, no_slot, wrong_size, too_long, bad_key, bad_list;
 
 	if (s->ahead > 0) {
@@ -153,11 +155,11 @@ static struct outcome law(const struct situation *s)
 		return o;
 	}
 	wrong_place = starts ? s->context != BETWEEN : (send && s->context != IN_SEND) || (write && s->context != IN_WRITE);
-	forbidden = (!send && !write && !read && !atomic) || (write && !(s->access & TRANSPORT_REMOTE_WRITE)) ||
+	forbidden = (flush && !(s->access & TRANSPORT_FLUSH_GLOBAL)) || ((write || store) && !(s->access & TRANSPORT_REMOTE_WRITE)) ||
 		    (read && !(s->access & TRANSPORT_REMOTE_READ)) || (atomic && !(s->access & TRANSPORT_REMOTE_ATOMIC));
-	no_slot = (read || atomic) && (s->slots == NO_SLOT || s->slots == FULL_SLOT);
+	no_slot = answered && (s->slots == NO_SLOT || s->slots == FULL_SLOT);
 	no_receive = consumes && s->receives == NONE_POSTED;
-	if (read || atomic)
+	if (answered)
 		wrong_place = s->context != BETWEEN;
 	wrong_size = ends ? s->len > MTU || (!starts && s->len == 0) : s->len != MTU;
 	if (write && ends && offset + s->len != s->total)
@@ -166,12 +168,16 @@ static struct outcome law(const struct situation *s)
 		wrong_size = true;
 	if ((write || read) && s->total > 0x80000000u)
 		wrong_size = true;
-	if ((read || atomic) && s->len)
+	if ((read || atomic || flush) && s->len)
 		wrong_size = true;
-	if (atomic && s->odd_va)
+	if (store && (s->len != 8 || s->total != 8))
+		wrong_size = true;
+	if ((atomic || store) && s->odd_va)
 		wrong_size = true;
 	too_long = send && offset + s->len > room;
-	bad_key = (write || read) && starts && s->total && (s->rkey != KEY_WRITE || s->total > SPACE);
+	bad_key = (write || read || store) && starts && s->total && (s->rkey != KEY_WRITE || s->total > SPACE);
+	if (flush)
+		bad_key = s->rkey != KEY_WRITE || s->total > SPACE;
 	if (atomic && s->rkey != KEY_WRITE)
 		bad_key = true;
 	bad_list = send && s->receives == BAD_LKEY && s->len;
@@ -203,7 +209,7 @@ static struct outcome law(const struct situation *s)
 			o.event = TRANSPORT_EVENT_ENTERED_ERROR;
 			return o;
 		}
-		if (s->ack_req || read || atomic)
+		if (s->ack_req || answered)
 			o.syndrome = 0x1f;
 		if (ends && (consumes || s->context == IN_SEND))
 			o.recv_status = TRANSPORT_SUCCESS;
@@ -263,6 +269,8 @@ static struct outcome happens(const struct situation *s)
 	run.head.reth.length = s->total;
 	run.head.reth.rkey = run.head.atomic.rkey = run.head.inv_rkey = s->rkey;
 	run.head.atomic.va += s->odd_va ? 4 : 0;
+	run.head.reth.va += s->odd_va ? 4 : 0;
+	run.head.feth.placement = 1;
 	run.head.bth.ack_req = s->ack_req;
 	o.verdict = rc_receive(&b.qp, 1, &run);
 	o.psn = b.qp.resp.expected;
@@ -284,11 +292,11 @@ static struct outcome happens(const struct situation *s)
 
 static bool check_ladder(void)
 {
-	static const uint32_t lens[] = { 0, 1, MTU - 1, MTU, MTU + 1 };
+	static const uint32_t lens[] = { 0, 1, 8, MTU - 1, MTU, MTU + 1 };
 	uint64_t combinations = 0;
 	uint32_t answers[RC_VERDICTS] = { 0 };
 
-	for (uint64_t n = 0; n < 3ull * 2 * CONTEXTS * RECEIVES * 3 * 32 * 5 * 6 * 2 * 2 * 2 * SLOTS; n++) {
+	for (uint64_t n = 0; n < 3ull * 2 * CONTEXTS * RECEIVES * 3 * 32 * 6 * 6 * 2 * 2 * 2 * SLOTS; n++) {
 		uint64_t i = n;
 		struct situation s;
 		struct outcome want, got;
@@ -300,18 +308,17 @@ static bool check_ladder(void)
 		s.receives = (enum receives)(i % RECEIVES), i /= RECEIVES;
 		s.access = (uint32_t[]){ 0, TRANSPORT_REMOTE_WRITE, ALL }[i % 3], i /= 3;
 		s.opcode = (uint8_t)(i % 32), i /= 32;
-		s.len = lens[i % 5], i /= 5;
+		s.len = lens[i % 6], i /= 6;
 		op = wire_opcode_find(s.opcode);
 		if (op == NULL || !(op->role & WIRE_ROLE_REQUEST))
 			continue;
 		/* RETH length: too short by one, right, too long by one, long, longer than the region, longer than a message may be. */
 		s.total = (uint32_t[]){ s.len - 1, s.len, s.len + 1, s.len + 3 * MTU, SPACE + 1, 0x80000001u }[i % 6], i /= 6;
-		if (!(op->role & WIRE_ROLE_STARTS) || !(op->role & WIRE_ROLE_WRITE)) {
-			if ((op->role & WIRE_ROLE_READ) == 0 && (s.total > SPACE || s.total + 1 == 0))
+		if (!(op->has & WIRE_HAS_RETH)) {
+			if (s.total > SPACE || s.total + 1 == 0)
 				continue;
-			if (!(op->role & WIRE_ROLE_READ))
-				s.total = s.context == IN_WRITE ? s.total + MTU : 2 * MTU;
-			if (!(op->role & WIRE_ROLE_READ) && s.total <= MTU)
+			s.total = s.context == IN_WRITE ? s.total + MTU : 2 * MTU;
+			if (s.total <= MTU)
 				s.total = 2 * MTU;
 		}
 		s.rkey = i % 2 ? KEY_WRITE : KEY_BAD, i /= 2;
@@ -319,9 +326,9 @@ static bool check_ladder(void)
 		s.odd_va = i % 2, i /= 2;
 		s.slots = (enum slots)i;
 		/* Nobody else asks for these. */
-		if (s.odd_va && !(op->role & WIRE_ROLE_ATOMIC))
+		if (s.odd_va && !(op->role & (WIRE_ROLE_ATOMIC | WIRE_ROLE_ATOMIC_WRITE)))
 			continue;
-		if (s.slots != FREE_SLOT && !(op->role & (WIRE_ROLE_READ | WIRE_ROLE_ATOMIC)))
+		if (s.slots != FREE_SLOT && !(op->role & (WIRE_ROLE_READ | WIRE_ROLE_ATOMIC | WIRE_ROLE_FLUSH | WIRE_ROLE_ATOMIC_WRITE)))
 			continue;
 		want = law(&s);
 		got = happens(&s);

@@ -8,22 +8,29 @@
 
 uint8_t buf[128 * 1024];
 
-struct one *open_qp(bool lossless)
+enum { FLUSH = TRANSPORT_FLUSH_GLOBAL | TRANSPORT_FLUSH_PERSISTENT };
+
+struct one *open_as(const struct transport_ops *ops, bool lossless)
 {
 	static struct one o;
 
 	memset(&o, 0, sizeof(o));
 	sim_host_init(&o.host, 64, 64);
-	sim_host_region(&o.host, 0x1000, 1 << 20, 15, KEY);
+	sim_host_region(&o.host, 0x1000, 1 << 20, 15 | FLUSH, KEY);
 	sim_host_region(&o.host, 0x1000, 1 << 16, 15, KEY_GOING)->invalidatable = true;
 	o.now = T;
-	o.config = (struct transport_config){ .qpn = 1, .dest_qpn = 2, .mtu = MTU, .sq_psn = 100, .rq_psn = 200, .access = 14, .timeout = 14,
+	o.config = (struct transport_config){ .qpn = 1, .dest_qpn = 2, .mtu = MTU, .sq_psn = 100, .rq_psn = 200, .access = 14 | FLUSH, .timeout = 14,
 				       .retry_cnt = 7, .rnr_retry = 7, .min_rnr_timer = 12, .max_rd_atomic = 2, .max_dest_rd_atomic = 2,
 				       .lossless = lossless, .pkey = 0xffff };
-	transport_qp_init(&o.qp, &rc_ops, (struct transport_memory){ &sim_host_memory_ops, &o.host }, &o.host.sq, &sim_host_recv_ops, &o.host);
+	transport_qp_init(&o.qp, ops, (struct transport_memory){ &sim_host_memory_ops, &o.host }, &o.host.sq, &sim_host_recv_ops, &o.host);
 	transport_qp_to_init(&o.qp);
 	rc_to_rtr(&o.qp, &o.config);
 	return &o;
+}
+
+struct one *open_qp(bool lossless)
+{
+	return open_as(&rc_ops, lossless);
 }
 
 struct one *open_rts(bool lossless)

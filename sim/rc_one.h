@@ -20,7 +20,8 @@ struct one {
 	uint64_t now;
 };
 
-struct one *open_qp(bool lossless);  /* in RTR */
+struct one *open_as(const struct transport_ops *ops, bool lossless); /* in RTR */
+struct one *open_qp(bool lossless);                                  /* an RC QP */
 struct one *open_rts(bool lossless);
 void close_qp(struct one *o);
 /* A work request with one SGE at 0x1000; remote address 0x1000, rkey KEY. */

@@ -181,6 +181,12 @@ void sim_kill(struct sim_endpoint *ep)
 
 /* ---- from the QP to the link ---- */
 
+/* Without the transport's. */
+static const char *name_of(const struct wire_opcode *op)
+{
+	return strchr(op->name, '_') + 1;
+}
+
 static void transmit(struct sim_endpoint *ep, struct sim_packet *p, bool again)
 {
 	struct sim_world *w = ep->world;
@@ -201,12 +207,12 @@ static void transmit(struct sim_endpoint *ep, struct sim_packet *p, bool again)
 		sim_trace(w, "%s> %s %06x msn %u%s", ep->name, wire_syndrome_name(p->head.aeth.syndrome), p->head.bth.psn,
 			  p->head.aeth.msn, fate);
 	else if (p->head.op->has & WIRE_HAS_AETH)
-		sim_trace(w, "%s> %s %06x len %u msn %u%s", ep->name, p->head.op->name + 3, p->head.bth.psn, p->head.payload_len,
+		sim_trace(w, "%s> %s %06x len %u msn %u%s", ep->name, name_of(p->head.op), p->head.bth.psn, p->head.payload_len,
 			  p->head.aeth.msn, fate);
 	else if (p->head.op->role & WIRE_ROLE_READ && p->head.op->role & WIRE_ROLE_REQUEST)
-		sim_trace(w, "%s> %s %06x for %u%s", ep->name, p->head.op->name + 3, p->head.bth.psn, p->head.reth.length, fate);
+		sim_trace(w, "%s> %s %06x for %u%s", ep->name, name_of(p->head.op), p->head.bth.psn, p->head.reth.length, fate);
 	else
-		sim_trace(w, "%s> %s %06x len %u%s%s", ep->name, p->head.op->name + 3, p->head.bth.psn, p->head.payload_len,
+		sim_trace(w, "%s> %s %06x len %u%s%s", ep->name, name_of(p->head.op), p->head.bth.psn, p->head.payload_len,
 			  p->head.bth.ack_req ? " ack?" : "", fate);
 	if (!again && sim_chance(w, f->duplicate)) {
 		struct sim_packet *copy = malloc(sizeof(*copy) + p->head.payload_len);
@@ -332,6 +338,10 @@ static void cut_bare(struct sim_endpoint *ep, struct sim_endpoint *to, const str
 			pkt.inv_rkey = 0xa5a5a5a5;
 		if (!(pkt.op->has & WIRE_HAS_DETH))
 			memset(&pkt.deth, 0xa5, sizeof(pkt.deth));
+		if (!(pkt.op->has & WIRE_HAS_XRCETH))
+			pkt.xrc_srqn = 0xa5a5a5;
+		if (!(pkt.op->has & WIRE_HAS_FETH))
+			memset(&pkt.feth, 0xa5, sizeof(pkt.feth));
 		transmit(ep, packet_of(ep, to, &pkt, buf + at, len), false);
 	}
 }

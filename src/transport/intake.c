@@ -31,6 +31,7 @@ void intake_complete(struct intake *in, struct transport_completion completion)
 		return;
 	completion.wr_id = in->recv.wr_id;
 	completion.index = in->recv.index;
+	completion.srqn = in->recv.srqn;
 	completion.signaled = true;
 	completion.vendor_err = transport_vendor_err(completion.status, completion.vendor_err);
 	/* intake_hold() left a free entry. */

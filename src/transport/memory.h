@@ -9,6 +9,7 @@
 #ifndef TRANSPORT_MEMORY_H
 #define TRANSPORT_MEMORY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct transport_sge {
@@ -24,9 +25,19 @@ enum transport_access {
 	TRANSPORT_REMOTE_WRITE = 2,
 	TRANSPORT_REMOTE_READ = 4,
 	TRANSPORT_REMOTE_ATOMIC = 8,
+	TRANSPORT_FLUSH_GLOBAL = 0x100,
+	TRANSPORT_FLUSH_PERSISTENT = 0x200,
 };
 
 enum transport_atomic { TRANSPORT_COMPARE_SWAP, TRANSPORT_FETCH_ADD };
+
+/* A memory window gets a part of a region. */
+struct transport_bind {
+	uint32_t window, rkey, region; /* the window by a key of it, its new key, the region by its key */
+	uint32_t access;               /* values of enum ibv_access_flags */
+	uint64_t addr, length;
+	bool by_type_1;
+};
 
 struct transport_memory_ops {
 	/* May all of these elements be used with this right (LOCAL_READ or LOCAL_WRITE)? Touches no user memory. */
@@ -45,12 +56,24 @@ struct transport_memory_ops {
 	int (*remote_atomic)(void *host, uint32_t qpn, uint32_t rkey, uint64_t va, enum transport_atomic op, uint64_t operand,
 			     uint64_t compare, uint64_t *before);
 	/*
+	 * 8 bytes by one release store; the transport has checked that va is aligned. BASE_ERR_RANGE: the place in memory is not.
+	 * Needs REMOTE_WRITE.
+	 */
+	int (*remote_atomic_write)(void *host, uint32_t qpn, uint32_t rkey, uint64_t va, const void *src);
+	/*
+	 * What was placed before is globally visible or persistent when this returns: `access` says which, TRANSPORT_FLUSH_* of
+	 * which the region must grant all. whole: the region as it is, va and len mean nothing. May take as long as its storage does.
+	 */
+	int (*remote_flush)(void *host, uint32_t qpn, uint32_t rkey, uint64_t va, uint64_t len, uint32_t access, bool whole);
+	/*
 	 * Optional: NULL says that this host can invalidate nothing. rkey must afterwards be refused to every peer; any error
 	 * says that it cannot be invalidated here, and changes nothing. remote: asked for by the peer of QP qpn (SEND with
 	 * invalidate); local: by a LOCAL_INV work request.
 	 */
 	int (*remote_invalidate)(void *host, uint32_t qpn, uint32_t rkey);
 	int (*local_invalidate)(void *host, uint32_t rkey);
+	/* Optional, as above. What the window granted before is taken away with it; an error changes nothing. */
+	int (*bind)(void *host, const struct transport_bind *bind);
 };
 
 struct transport_memory {

@@ -19,6 +19,7 @@ static uint8_t opcode_of(uint8_t transport, uint8_t wr_op, uint32_t index, uint3
 						 WIRE_SEND_ONLY_WITH_IMM },
 		[TRANSPORT_OP_SEND_WITH_INV] = { WIRE_SEND_FIRST, WIRE_SEND_MIDDLE, WIRE_SEND_LAST_WITH_INVALIDATE,
 						 WIRE_SEND_ONLY_WITH_INVALIDATE },
+		[TRANSPORT_OP_ATOMIC_WRITE] = { [ONLY] = WIRE_ATOMIC_WRITE },
 	};
 	uint32_t place = total == 1 ? ONLY : index == 0 ? FIRST : index == total - 1 ? LAST : MIDDLE;
 
@@ -59,14 +60,25 @@ uint32_t message_fit(const struct message_path *path, const struct transport_wqe
 	size_t first = message_is_write(wqe) ? WIRE_RETH_BYTES : path->transport == WIRE_TRANSPORT_UD ? WIRE_DETH_BYTES : 0;
 	size_t last = message_has_imm(wqe) ? WIRE_IMMDT_BYTES : wqe->op == TRANSPORT_OP_SEND_WITH_INV ? WIRE_IETH_BYTES : 0;
 
-	return transport_run_fit(index, total, wqe->length - (uint64_t)index * path->mtu, path->mtu, limit, first, last, room);
+	return transport_run_fit(index, total, wqe->length - (uint64_t)index * path->mtu, path->mtu, limit,
+				 message_each_header(path), first, last, room);
 }
 
-int message_invalidate(const struct transport_memory *memory, const struct transport_wqe *wqe)
+uint32_t message_execute(const struct transport_memory *memory, const struct transport_wqe *wqe, int *err)
 {
-	if (memory->ops->local_invalidate == NULL)
-		return BASE_ERR_UNSUPPORTED;
-	return memory->ops->local_invalidate(memory->host, wqe->imm_or_inv);
+	const struct transport_memory_ops *ops = memory->ops;
+
+	*err = BASE_ERR_UNSUPPORTED;
+	if (wqe->op == TRANSPORT_OP_BIND_MW) {
+		const struct transport_bind bind = transport_wqe_bind(wqe);
+
+		if (ops->bind)
+			*err = ops->bind(memory->host, &bind);
+		return *err ? TRANSPORT_MW_BIND_ERR : TRANSPORT_SUCCESS;
+	}
+	if (ops->local_invalidate)
+		*err = ops->local_invalidate(memory->host, wqe->imm_or_inv);
+	return *err ? TRANSPORT_LOC_QP_OP_ERR : TRANSPORT_SUCCESS;
 }
 
 void message_head(const struct message_path *path, uint32_t psn, struct transport_run *out)
@@ -76,6 +88,7 @@ void message_head(const struct message_path *path, uint32_t psn, struct transpor
 	out->head.bth.pkey = path->pkey;
 	out->head.bth.dest_qpn = path->dest_qpn;
 	out->head.bth.psn = psn;
+	out->head.xrc_srqn = path->xrc_srqn;
 	out->mtu = path->mtu;
 }
 

@@ -18,6 +18,7 @@
 
 #include "transport/intake.h"
 #include "transport/memory.h"
+#include "transport/pace.h"
 #include "transport/queue.h"
 #include "transport/rc_halves.h"
 #include "transport/run.h"
@@ -57,6 +58,7 @@ struct transport_config {
 	uint8_t min_rnr_timer;
 	uint8_t max_rd_atomic, max_dest_rd_atomic;
 	bool lossless;     /* the link loses nothing (shm): no congestion window, no tail-loss probe. Timers still run. */
+	bool oversized_fails; /* UD: a send longer than the MTU ends in LOC_LEN_ERR; false: it succeeds, and nothing is sent */
 	bool srq;          /* receives come from an SRQ: how an unused one ends when a UC or UD QP leaves */
 };
 
@@ -86,8 +88,9 @@ struct uc_inside {
 
 struct transport_qp;
 
-/* What a type does its own way. Members called optional may be NULL; their contracts are told in rc.h, the first of them. */
+/* What a type does its own way. Functions called optional may be NULL; their contracts are told in rc.h, the first of them. */
 struct transport_ops {
+	uint8_t wire; /* enum wire_transport: of its packets */
 	void (*to_rtr)(struct transport_qp *qp, const struct transport_config *config);
 	/* From RTR it takes sq_psn, from SQD and SQE it goes on with what was posted since; the rest as update(). */
 	void (*to_rts)(struct transport_qp *qp, const struct transport_config *config);
@@ -118,6 +121,7 @@ struct transport_qp { /* embedded by hosts; only transport looks inside */
 	struct transport_sq *sq;
 	struct intake intake;
 	struct transport_stats stats;
+	struct transport_pace pace; /* written by hosts, too; a reset ends it */
 	union {
 		struct { /* RC */
 			struct rc_requester req;

@@ -35,7 +35,9 @@ enum transport_op {
 	TRANSPORT_OP_LOCAL_INV = 7,
 	TRANSPORT_OP_BIND_MW = 8,
 	TRANSPORT_OP_SEND_WITH_INV = 9,
-	TRANSPORT_OP_COUNT = 10,
+	TRANSPORT_OP_FLUSH = 14,
+	TRANSPORT_OP_ATOMIC_WRITE = 15,
+	TRANSPORT_OP_COUNT = 16,
 };
 
 /* Values of enum ibv_send_flags. */
@@ -44,6 +46,7 @@ enum transport_wqe_flags {
 	TRANSPORT_WQE_SIGNALED = 2, /* the host also sets it when the QP signals all */
 	TRANSPORT_WQE_SOLICITED = 4,
 	TRANSPORT_WQE_INLINE = 8,
+	TRANSPORT_WQE_WHOLE = 0x80, /* FLUSH: the whole region. Not one of enum ibv_send_flags */
 };
 
 /* Values of enum ibv_wc_status. */
@@ -72,9 +75,10 @@ struct transport_wqe {
 	uint64_t swap_or_add; /* atomics: what FETCH_ADD adds or COMPARE_SWAP stores */
 	uint64_t compare;
 	uint32_t rkey;
-	uint32_t imm_or_inv; /* immediate as its four wire bytes (a __be32), or the rkey to invalidate in host order */
-	uint32_t length;     /* of the message: sum of the SGEs or the inline bytes */
-	uint32_t remote_qpn; /* UD */
+	uint32_t imm_or_inv; /* immediate as its four wire bytes (a __be32), or the rkey to invalidate in host order; FLUSH:
+				TRANSPORT_FLUSH_* of the remote side */
+	uint32_t length;     /* of the message: sum of the SGEs or the inline bytes; FLUSH: of the remote range */
+	uint32_t remote_qpn; /* UD; XRC: the number of the remote SRQ */
 	uint32_t remote_qkey; /* UD */
 	uint32_t ah;          /* UD: the host's own handle of the address */
 	uint8_t op;           /* enum transport_op */
@@ -89,6 +93,30 @@ struct transport_wqe {
 	/* sge[num_sge], or `length` inline bytes */
 	struct transport_sge sge[];
 };
+
+/* BIND_MW has no memory of its own to name: it lies in fields that have no other meaning for it. */
+enum { TRANSPORT_WQE_BIND_TYPE_1 = 1u << 30 }; /* beside the rights */
+
+static inline void transport_wqe_bind_set(struct transport_wqe *wqe, const struct transport_bind *bind)
+{
+	wqe->remote_addr = bind->addr;
+	wqe->swap_or_add = bind->length;
+	wqe->compare = (uint64_t)bind->window << 32 | bind->region;
+	wqe->rkey = bind->rkey;
+	wqe->imm_or_inv = bind->access & ~(uint32_t)TRANSPORT_WQE_BIND_TYPE_1;
+	if (bind->by_type_1)
+		wqe->imm_or_inv |= TRANSPORT_WQE_BIND_TYPE_1;
+}
+
+static inline struct transport_bind transport_wqe_bind(const struct transport_wqe *wqe)
+{
+	return (struct transport_bind){
+		.addr = wqe->remote_addr, .length = wqe->swap_or_add, .window = (uint32_t)(wqe->compare >> 32),
+		.region = (uint32_t)wqe->compare, .rkey = wqe->rkey,
+		.access = wqe->imm_or_inv & ~(uint32_t)TRANSPORT_WQE_BIND_TYPE_1,
+		.by_type_1 = wqe->imm_or_inv & TRANSPORT_WQE_BIND_TYPE_1,
+	};
+}
 
 static inline void *transport_wqe_inline(struct transport_wqe *wqe)
 {
@@ -117,12 +145,18 @@ struct transport_recv {
 	uint32_t num_sge;
 	uint32_t index; /* the host's own: which slot to free */
 	uint64_t length; /* sum of the SGEs */
+	uint32_t srqn;   /* XRC targets: the SRQ that it is from */
 };
 
 /* Where receives come from. Called with the progress lock held; the host may take its own queue lock inside, nothing else. */
 struct transport_recv_ops {
 	/* The oldest receive, moved out of the queue; BASE_ERR_AGAIN when there is none. */
 	int (*take)(void *host, struct transport_recv *out);
+	/*
+	 * Asked of XRC targets alone: until the next call all that this QP takes, and all memory that it touches, is that of the SRQ
+	 * of this number and of its protection domain. BASE_ERR_KEY: the QP's domain has no such SRQ; nothing changes then.
+	 */
+	int (*select)(void *host, uint32_t srqn);
 };
 
 /* What a finished send or receive looks like; the host turns it into a CQE. Values of opcode: enum ibv_wc_opcode. */
@@ -134,6 +168,8 @@ enum transport_wc_opcode {
 	TRANSPORT_WC_FETCH_ADD = 4,
 	TRANSPORT_WC_BIND_MW = 5,
 	TRANSPORT_WC_LOCAL_INV = 6,
+	TRANSPORT_WC_FLUSH = 8,
+	TRANSPORT_WC_ATOMIC_WRITE = 9,
 	TRANSPORT_WC_RECV = 128,
 	TRANSPORT_WC_RECV_RDMA_WITH_IMM = 129,
 };
@@ -149,6 +185,7 @@ struct transport_completion {
 	uint32_t src_qpn;
 	uint32_t vendor_err;
 	uint32_t index;      /* send: the SQ index; receive: transport_recv.index */
+	uint32_t srqn;       /* receives of XRC targets: transport_recv.srqn */
 	uint8_t wc_flags;
 	bool solicited;      /* the message asked for an event (SE), receives only */
 	bool signaled;       /* sends: false means: free the slot, write no CQE */

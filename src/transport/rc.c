@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * An RC QP as its host sees it: life, and who gets what. Requests and owed responses are rc_responder.c's, sending is
+ * An RC or XRC QP as its host sees it: life, and who gets what. Requests and owed responses are rc_responder.c's, sending is
  * rc_requester.c's, acknowledgements rc_response.c's, clocks rc_timer.c's.
  */
 #include "transport/rc.h"
@@ -127,8 +127,9 @@ enum rc_verdict rc_receive(struct transport_qp *qp, uint64_t now, const struct t
 {
 	const struct wire_opcode *op = wire_opcode_find(run->head.bth.opcode);
 
-	if (op == NULL || op != run->head.op || op->transport != WIRE_TRANSPORT_RC ||
-	    !transport_run_is_coherent(run, qp->config.mtu))
+	if (op == NULL || op != run->head.op || op->transport != qp->ops->wire || !transport_run_is_coherent(run, qp->config.mtu))
+		return RC_DROPPED_OPCODE;
+	if (qp->ops == (op->role & WIRE_ROLE_REQUEST ? &rc_xrc_ini_ops : &rc_xrc_tgt_ops))
 		return RC_DROPPED_OPCODE;
 	if (op->role & WIRE_ROLE_REQUEST) {
 		if (qp->state != TRANSPORT_RTR && qp->state != TRANSPORT_RTS && qp->state != TRANSPORT_SQD)
@@ -176,19 +177,12 @@ void rc_peer_gone(struct transport_qp *qp, uint64_t now)
 	rc_requester_check_gone(qp);
 }
 
-const struct transport_ops rc_ops = {
-	.to_rtr = rc_to_rtr,
-	.to_rts = rc_to_rts,
-	.update = rc_update,
-	.to_sqd = rc_to_sqd,
-	.to_error = rc_to_error,
-	.is_draining = rc_is_draining,
-	.sq_psn = rc_sq_psn,
-	.rq_psn = rc_rq_psn,
-	.next = rc_next,
-	.wants_room = rc_wants_room,
-	.deadline = rc_deadline,
-	.tick = rc_tick,
-	.peer_gone = rc_peer_gone,
-	.settle = rc_requester_check_gone,
-};
+/* Each half as a whole is there for all; what differs is which packets are let in. */
+#define RC_OPS \
+	.to_rtr = rc_to_rtr, .to_rts = rc_to_rts, .update = rc_update, .to_sqd = rc_to_sqd, .to_error = rc_to_error, \
+	.is_draining = rc_is_draining, .sq_psn = rc_sq_psn, .rq_psn = rc_rq_psn, .next = rc_next, .wants_room = rc_wants_room, \
+	.deadline = rc_deadline, .tick = rc_tick, .peer_gone = rc_peer_gone, .settle = rc_requester_check_gone
+
+const struct transport_ops rc_ops = { .wire = WIRE_TRANSPORT_RC, RC_OPS };
+const struct transport_ops rc_xrc_ini_ops = { .wire = WIRE_TRANSPORT_XRC, RC_OPS };
+const struct transport_ops rc_xrc_tgt_ops = { .wire = WIRE_TRANSPORT_XRC, RC_OPS };

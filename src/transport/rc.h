@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Reliable Connection: requester and responder of one QP, as step functions.
+ * Reliable Connection: requester and responder of one QP, as step functions. And its two extended halves, XRC: an initiator
+ * (XRC_SEND) is the requester alone, a target (XRC_RECV) the responder alone. Each request of theirs names an SRQ, from
+ * which the target takes receives and whose protection domain counts for all memory (transport_recv_ops.select).
  *
  * Nothing here knows a clock, a socket, a thread or malloc. Packets come in with rc_receive(), time with rc_tick(); packets
  * are *pulled* with rc_next() when a link has room, completions with transport_qp_*_done(). Receiving never waits and never
@@ -21,14 +23,14 @@ enum rc_verdict {
 	RC_RNR,           /* no receive posted: RNR NAK owed */
 	RC_NAKED,         /* refused with a NAK; the QP is in error now */
 	RC_DROPPED_STATE, /* the state does not accept it */
-	RC_DROPPED_OPCODE, /* not an RC opcode, or nobody asked for this response */
+	RC_DROPPED_OPCODE, /* not an opcode of its transport or half, or nobody asked for this response */
 	RC_DROPPED_PSN,   /* a response too old or not yet possible */
 	RC_DROPPED_PKEY,
 	RC_VERDICTS
 };
 const char *rc_verdict_text(enum rc_verdict verdict);
 
-extern const struct transport_ops rc_ops;
+extern const struct transport_ops rc_ops, rc_xrc_ini_ops, rc_xrc_tgt_ops;
 
 void rc_to_rtr(struct transport_qp *qp, const struct transport_config *config);
 /* Takes sq_psn, timeout, retry_cnt, rnr_retry, max_rd_atomic from config. Also SQD -> RTS. */

@@ -59,20 +59,23 @@ struct rc_requester {
 /* The one response owed. Higher beats lower, except that progress replaces NAK_SEQUENCE and RNR. */
 enum rc_owed { RC_OWED_NONE, RC_OWED_ACK, RC_OWED_NAK_SEQUENCE, RC_OWED_RNR, RC_OWED_FATAL };
 
-/* A READ or atomic that was taken: rc_read.c. Packet numbers count from first_psn. */
+/* A request that is answered with more than an ACK, and was taken: rc_read.c. Packet numbers count from first_psn. */
 struct rc_resource {
 	uint32_t first_psn, psns, msn;
 	uint32_t rkey, length;
+	uint32_t srqn; /* XRC */
 	uint32_t start, next, end; /* the responses under way */
 	uint64_t va, result;
 	uint64_t stop; /* where a repeated tail ends, in bytes of the message; 0: at its end */
-	bool is_read, pending, repeated; /* repeated: was answered in full once */
+	uint16_t kind; /* WIRE_ROLE_READ, _ATOMIC, _FLUSH or _ATOMIC_WRITE */
+	bool pending, repeated; /* repeated: was answered in full once */
 };
 
 struct rc_responder {
 	uint32_t expected; /* PSN */
 	uint32_t msn;
 	uint16_t kind;     /* of the message under way: WIRE_ROLE_SEND or _WRITE; 0 between messages */
+	uint32_t srqn;     /* XRC: of the message under way */
 	bool gap_reported; /* silence until the expected PSN arrives */
 	bool met;          /* a request was seen */
 	uint8_t owed, owed_syndrome;

@@ -4,11 +4,26 @@
 #define TRANSPORT_RC_INTERNAL_H
 
 #include "transport/rc.h"
+#include "wire/opcode.h"
 
 static inline uint32_t rc_psn_distance(uint32_t from, uint32_t to)
 {
 	return (to - from) & RC_PSN_MASK;
 }
+
+static inline bool rc_is_xrc(const struct transport_qp *qp)
+{
+	return qp->ops->wire == WIRE_TRANSPORT_XRC;
+}
+
+/* An operation (enum wire_operation) of the QP's transport. */
+static inline uint8_t rc_opcode(const struct transport_qp *qp, uint8_t operation)
+{
+	return (uint8_t)WIRE_OPCODE(qp->ops->wire, operation);
+}
+
+/* Requests whose answer is more than an ACK, is remembered, and counts as READ. */
+enum { RC_ANSWERED = WIRE_ROLE_READ | WIRE_ROLE_ATOMIC | WIRE_ROLE_FLUSH | WIRE_ROLE_ATOMIC_WRITE };
 
 /* rc.c */
 void rc_enter_error(struct transport_qp *qp);
@@ -26,7 +41,8 @@ void rc_requester_check_gone(struct transport_qp *qp);
 /* Emission starts again at the oldest unacknowledged PSN. */
 void rc_requester_rewind(struct transport_qp *qp);
 void rc_requester_check_drained(struct transport_qp *qp);
-bool rc_requester_is_rd(const struct transport_wqe *wqe); /* READ or atomic */
+/* READ, atomic, FLUSH or ATOMIC WRITE: answered with more than an ACK. */
+bool rc_requester_is_rd(const struct transport_wqe *wqe);
 
 /* rc_response.c: what the requester does with ACK and NAK */
 enum rc_verdict rc_requester_receive(struct transport_qp *qp, uint64_t now, const struct transport_run *run);

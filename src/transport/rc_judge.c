@@ -5,12 +5,14 @@
  *
  *   step        asks                                               refusal
  *   sequence    FIRST/ONLY between messages, MIDDLE/LAST within    NAK 0x61
+ *   srq         XRC: is it in the domain; one for a whole message  NAK 0x61
  *   operation   does the QP permit it; do we know it               NAK 0x61
  *   resources   SEND: a receive at FIRST/ONLY; WRITE: at the imm   RNR NAK, nothing changes
- *               READ, atomic: max_dest_rd_atomic                   NAK 0x61
+ *               READ, atomic, FLUSH, ATOMIC WRITE:
+ *               max_dest_rd_atomic                                 NAK 0x61
  *   length      whole packets, message fits receive / RETH         NAK 0x61
  *   rkey        the whole range of the RETH                        NAK 0x62
- *   execute     placement                                          SEND: NAK 0x63, WRITE: NAK 0x62
+ *   execute     placement                                          SEND: NAK 0x63, all others: NAK 0x62
  *
  * A run is judged as a whole: the steps only ask questions whose answer for the run is yes just when it is yes for every packet.
  */
@@ -19,6 +21,9 @@
 #include "base/err.h"
 #include "transport/rc_read.h"
 #include "wire/opcode.h"
+
+/* Of a FETH: bits of the placement, and the selector that leaves the range aside. */
+enum { FLUSH_GLOBAL = 1, FLUSH_PERSISTENT = 2, FLUSH_REGION = 1 };
 
 static uint64_t message_offset(const struct transport_qp *qp, const struct transport_run *run)
 {
@@ -36,6 +41,33 @@ static enum rc_answer step_sequence(struct transport_qp *qp, const struct transp
 	return qp->resp.kind == wanted ? RC_ANSWER_PASS : RC_ANSWER_INVALID;
 }
 
+/* What it says is for the whole message, its memory included. */
+static enum rc_answer step_srq(struct transport_qp *qp, const struct transport_run *run)
+{
+	const struct intake *in = &qp->intake;
+
+	if (!rc_is_xrc(qp))
+		return RC_ANSWER_PASS;
+	if (!(run->head.op->role & WIRE_ROLE_STARTS) && run->head.xrc_srqn != qp->resp.srqn)
+		return RC_ANSWER_INVALID;
+	return in->ops->select(in->host, run->head.xrc_srqn) == BASE_OK ? RC_ANSWER_PASS : RC_ANSWER_INVALID;
+}
+
+/* The rights that a FLUSH needs, of the QP and of the region. */
+static uint32_t flush_access(const struct wire_feth *feth)
+{
+	return (feth->placement & FLUSH_GLOBAL ? TRANSPORT_FLUSH_GLOBAL : 0) |
+	       (feth->placement & FLUSH_PERSISTENT ? TRANSPORT_FLUSH_PERSISTENT : 0);
+}
+
+/* roce-wire 16. What has reserved values asks for what we do not know. */
+static enum rc_answer flush_operation(const struct transport_qp *qp, const struct wire_feth *feth)
+{
+	if ((feth->placement & ~(FLUSH_GLOBAL | FLUSH_PERSISTENT)) || feth->selector > FLUSH_REGION)
+		return RC_ANSWER_INVALID;
+	return flush_access(feth) & ~qp->config.access ? RC_ANSWER_INVALID : RC_ANSWER_PASS;
+}
+
 /* roce-wire 13, "not enabled in qp_access_flags"; what this responder cannot do is not enabled either. */
 static enum rc_answer step_operation(struct transport_qp *qp, const struct transport_run *run)
 {
@@ -43,7 +75,9 @@ static enum rc_answer step_operation(struct transport_qp *qp, const struct trans
 
 	if (last->role & WIRE_ROLE_SEND)
 		return RC_ANSWER_PASS;
-	if (last->role & WIRE_ROLE_WRITE)
+	if (last->role & WIRE_ROLE_FLUSH)
+		return flush_operation(qp, &run->head.feth);
+	if (last->role & (WIRE_ROLE_WRITE | WIRE_ROLE_ATOMIC_WRITE))
 		return qp->config.access & TRANSPORT_REMOTE_WRITE ? RC_ANSWER_PASS : RC_ANSWER_INVALID;
 	if (last->role & WIRE_ROLE_READ)
 		return qp->config.access & TRANSPORT_REMOTE_READ ? RC_ANSWER_PASS : RC_ANSWER_INVALID;
@@ -59,7 +93,7 @@ static enum rc_answer step_resources(struct transport_qp *qp, const struct trans
 	bool needs = role & WIRE_ROLE_SEND ? (role & WIRE_ROLE_STARTS) != 0
 					   : (wire_opcode_find(run->last_opcode)->has & WIRE_HAS_IMMDT) != 0;
 
-	if (role & (WIRE_ROLE_READ | WIRE_ROLE_ATOMIC))
+	if (role & RC_ANSWERED)
 		return rc_read_is_full(qp) ? RC_ANSWER_INVALID : RC_ANSWER_PASS;
 	return !needs || intake_hold(&qp->intake) == BASE_OK ? RC_ANSWER_PASS : RC_ANSWER_RNR;
 }
@@ -81,6 +115,10 @@ static enum rc_answer step_length(struct transport_qp *qp, const struct transpor
 	}
 	if (last->role & WIRE_ROLE_ATOMIC)
 		return run->head.atomic.va & 7 ? RC_ANSWER_INVALID : RC_ANSWER_PASS;
+	if (last->role & WIRE_ROLE_ATOMIC_WRITE)
+		return run->head.reth.va & 7 || run->head.reth.length != 8 ? RC_ANSWER_INVALID : RC_ANSWER_PASS;
+	if (last->role & WIRE_ROLE_FLUSH)
+		return RC_ANSWER_PASS;
 	length = run->head.op->role & WIRE_ROLE_STARTS ? run->head.reth.length : qp->resp.write_length;
 	if (length > WIRE_RETH_LENGTH_MAX)
 		return RC_ANSWER_INVALID;
@@ -101,7 +139,8 @@ static enum rc_answer step_rkey(struct transport_qp *qp, const struct transport_
 	if (run->head.op->role & WIRE_ROLE_ATOMIC)
 		return qp->memory.ops->remote_check(qp->memory.host, qp->config.qpn, atomic->rkey, atomic->va, 8,
 						    TRANSPORT_REMOTE_ATOMIC) == BASE_OK ? RC_ANSWER_PASS : RC_ANSWER_ACCESS;
-	if (!(run->head.op->has & WIRE_HAS_RETH) || reth->length == 0)
+	/* A FLUSH of a whole region has no range: its key is checked when it is executed. */
+	if (!(run->head.op->has & WIRE_HAS_RETH) || reth->length == 0 || (run->head.op->role & WIRE_ROLE_FLUSH))
 		return RC_ANSWER_PASS;
 	if (qp->memory.ops->remote_check(qp->memory.host, qp->config.qpn, reth->rkey, reth->va, reth->length,
 					 access) != BASE_OK)
@@ -119,11 +158,19 @@ static enum rc_answer step_execute(struct transport_qp *qp, const struct transpo
 
 	if (run->head.op->role & WIRE_ROLE_ATOMIC) {
 		const struct wire_atomiceth *a = &run->head.atomic;
-		enum transport_atomic op = run->last_opcode == WIRE_RC_FETCH_ADD ? TRANSPORT_FETCH_ADD : TRANSPORT_COMPARE_SWAP;
+		enum transport_atomic op = run->last_opcode == rc_opcode(qp, WIRE_FETCH_ADD) ? TRANSPORT_FETCH_ADD :
+											      TRANSPORT_COMPARE_SWAP;
 
 		return ops->remote_atomic(qp->memory.host, qp->config.qpn, a->rkey, a->va, op, a->swap_or_add, a->compare,
 					  &r->atomic_result) == BASE_OK ? RC_ANSWER_PASS : RC_ANSWER_ACCESS;
 	}
+	if (run->head.op->role & WIRE_ROLE_FLUSH)
+		return ops->remote_flush(qp->memory.host, qp->config.qpn, run->head.reth.rkey, run->head.reth.va,
+					 run->head.reth.length, flush_access(&run->head.feth),
+					 run->head.feth.selector == FLUSH_REGION) == BASE_OK ? RC_ANSWER_PASS : RC_ANSWER_ACCESS;
+	if (run->head.op->role & WIRE_ROLE_ATOMIC_WRITE)
+		return ops->remote_atomic_write(qp->memory.host, qp->config.qpn, run->head.reth.rkey, run->head.reth.va,
+						run->head.payload) == BASE_OK ? RC_ANSWER_PASS : RC_ANSWER_ACCESS;
 	if (run->head.payload_len == 0)
 		return RC_ANSWER_PASS;
 	if (run->head.op->role & WIRE_ROLE_SEND) {
@@ -140,7 +187,7 @@ static enum rc_answer step_execute(struct transport_qp *qp, const struct transpo
 }
 
 static enum rc_answer (*const ladder[])(struct transport_qp *qp, const struct transport_run *run) = {
-	step_sequence, step_operation, step_resources, step_length, step_rkey, step_execute,
+	step_sequence, step_srq, step_operation, step_resources, step_length, step_rkey, step_execute,
 };
 
 enum rc_answer rc_judge(struct transport_qp *qp, const struct transport_run *run)

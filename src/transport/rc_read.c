@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * READ and atomics at the responder: what they leave to be answered, and to be answered again.
+ * READ, atomics, FLUSH and ATOMIC WRITE at the responder: what they leave to be answered, and to be answered again.
  *
  * Each request that was taken becomes a resource; the last max_dest_rd_atomic of them are remembered, in PSN order. A
  * resource is pending while responses [next, end) of it wait for the link. Responses are made when they are pulled, oldest
  * resource first, and go before the owed ACK or NAK, whose PSN is behind theirs.
  *
  * A duplicate READ that asks for a tail of a remembered one is played again from there; memory is read again, which a READ
- * permits. A duplicate atomic gets its stored result. What is not remembered is dropped in silence.
+ * permits. A duplicate atomic gets its stored result, and a FLUSH or ATOMIC WRITE, whose answer is that of a READ without data,
+ * once more this; none is executed again. What is not remembered is dropped in silence.
  *
  * Memory that went away since the request was checked ends the QP with NAK 0x62 in place of the response.
  */
@@ -54,8 +55,9 @@ void rc_read_add(struct transport_qp *qp, const struct wire_packet *head, uint64
 	memset(e, 0, sizeof(*e));
 	e->first_psn = r->expected;
 	e->psns = 1;
+	e->kind = head->op->role & RC_ANSWERED;
+	e->srqn = head->xrc_srqn;
 	if (head->op->role & WIRE_ROLE_READ) {
-		e->is_read = true;
 		e->psns = message_packets(head->reth.length, qp->config.mtu);
 		e->rkey = head->reth.rkey;
 		e->va = head->reth.va;
@@ -81,7 +83,7 @@ void rc_read_repeat(struct transport_qp *qp, const struct wire_packet *head)
 
 		if (at >= e->psns)
 			continue;
-		if (e->is_read != is_read || !(head->op->role & (WIRE_ROLE_READ | WIRE_ROLE_ATOMIC)))
+		if (e->kind != (head->op->role & RC_ANSWERED))
 			return;
 		if (is_read && (head->reth.rkey != e->rkey || head->reth.va != e->va + (uint64_t)at * mtu ||
 				head->reth.length > e->length - (uint64_t)at * mtu))
@@ -101,15 +103,15 @@ void rc_read_repeat(struct transport_qp *qp, const struct wire_packet *head)
 	}
 }
 
-static uint8_t response_opcode(const struct rc_resource *e, uint32_t index)
+static uint8_t response_operation(const struct rc_resource *e, uint32_t index)
 {
-	if (!e->is_read)
-		return WIRE_RC_ATOMIC_ACKNOWLEDGE;
+	if (e->kind == WIRE_ROLE_ATOMIC)
+		return WIRE_ATOMIC_ACKNOWLEDGE;
 	if (e->end - e->start == 1)
-		return WIRE_RC_RDMA_READ_RESPONSE_ONLY;
+		return WIRE_RDMA_READ_RESPONSE_ONLY;
 	if (index == e->start)
-		return WIRE_RC_RDMA_READ_RESPONSE_FIRST;
-	return index == e->end - 1 ? WIRE_RC_RDMA_READ_RESPONSE_LAST : WIRE_RC_RDMA_READ_RESPONSE_MIDDLE;
+		return WIRE_RDMA_READ_RESPONSE_FIRST;
+	return index == e->end - 1 ? WIRE_RDMA_READ_RESPONSE_LAST : WIRE_RDMA_READ_RESPONSE_MIDDLE;
 }
 
 struct reading {
@@ -122,6 +124,9 @@ static int fetch(void *of, uint64_t offset, uint8_t *dst, uint32_t len)
 	const struct reading *r = of;
 	struct transport_qp *qp = r->qp;
 
+	/* Its SRQ's protection domain, which may have gone since. */
+	if (rc_is_xrc(qp) && qp->intake.ops->select(qp->intake.host, r->of->srqn) != BASE_OK)
+		return BASE_ERR_KEY;
 	return qp->memory.ops->remote_read(qp->memory.host, qp->config.qpn, r->of->rkey, r->of->va + offset, dst, len);
 }
 
@@ -151,21 +156,21 @@ int rc_read_next(struct transport_qp *qp, const struct transport_room *room, str
 	stop = e->stop ? e->stop : e->length;
 	offset = (uint64_t)e->next * mtu;
 	left = stop > offset ? stop - offset : 0;
-	n = transport_run_fit(e->next - e->start, e->end - e->start, left, mtu, UINT16_MAX,
-			      WIRE_AETH_BYTES + (e->is_read ? 0 : WIRE_ATOMICACKETH_BYTES), WIRE_AETH_BYTES, room);
+	n = transport_run_fit(e->next - e->start, e->end - e->start, left, mtu, UINT16_MAX, 0,
+			      WIRE_AETH_BYTES + (e->kind == WIRE_ROLE_ATOMIC ? WIRE_ATOMICACKETH_BYTES : 0), WIRE_AETH_BYTES, room);
 	if (n == 0)
 		return 0;
 	bytes = left < (uint64_t)n * mtu ? (uint32_t)left : n * mtu;
 
 	memset(head, 0, sizeof(*head));
 	rc_head(qp, wire_psn_add(e->first_psn, e->next), out);
-	head->bth.opcode = response_opcode(e, e->next);
+	head->bth.opcode = rc_opcode(qp, response_operation(e, e->next));
 	head->aeth.syndrome = WIRE_ACK_UNLIMITED;
 	head->aeth.msn = e->msn;
 	head->atomic_ack = e->result;
 	head->payload_len = bytes;
 	out->packets = (uint16_t)n;
-	out->last_opcode = response_opcode(e, e->next + n - 1);
+	out->last_opcode = rc_opcode(qp, response_operation(e, e->next + n - 1));
 	from = (struct reading){ qp, e };
 	if (transport_run_write(out, &(struct transport_source){ fetch, &from }, offset, room, used) != BASE_OK) {
 		rc_read_forget(qp);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* READ and atomic requests that a responder took and answers. Read by transport/rc*.c alone; no call fails, none allocates. */
+/* READ, atomic, FLUSH and ATOMIC WRITE requests that a responder took and answers. Read by transport/rc*.c alone; no call fails, none allocates. */
 #ifndef TRANSPORT_RC_READ_H
 #define TRANSPORT_RC_READ_H
 
@@ -7,7 +7,7 @@
 
 /* As many requests unanswered as max_dest_rd_atomic permits? */
 bool rc_read_is_full(const struct transport_qp *qp);
-/* The READ or atomic request at the expected PSN was taken; not full. result: of the atomic. */
+/* Such a request at the expected PSN was taken; not full. result: of the atomic. */
 void rc_read_add(struct transport_qp *qp, const struct wire_packet *head, uint64_t result);
 /* A request behind the expected PSN that is neither SEND nor WRITE. */
 void rc_read_repeat(struct transport_qp *qp, const struct wire_packet *head);

@@ -13,10 +13,12 @@
  * What holds emission up, in this order: the state (SQD starts nothing new), an RNR pause, the window, a stopped WQE, an
  * empty queue.
  *
- * READ and atomics. One request packet takes the PSNs of its answer; a retry from the middle of a READ asks for the rest. At most
+ * READ and atomics (and FLUSH and ATOMIC WRITE, which are answered like a READ of nothing). One request packet takes the PSNs of
+ * its answer; a retry from the middle of a READ asks for the rest. At most
  * max_rd_atomic of them are started and unanswered, a fenced WQE waits for all; whatever is behind waits too.
  *
- * LOCAL_INV owns no PSN: it is executed, and done, when all before it are.
+ * LOCAL_INV and BIND_MW own no PSN: they are executed, and done, when all before them are. (A bind could go earlier; but its
+ * completion could not.)
  *
  * Local errors. A WQE that cannot be sent (bad lkey, unknown operation, too long) stops emission at its place. WQEs before it
  * go on being sent, repeated and acknowledged; when it is the oldest, it completes with its error and the QP goes to error.
@@ -84,13 +86,19 @@ void rc_requester_rewind(struct transport_qp *qp)
 
 bool rc_requester_is_rd(const struct transport_wqe *wqe)
 {
-	return wqe->op >= TRANSPORT_OP_RDMA_READ && wqe->op <= TRANSPORT_OP_FETCH_ADD;
+	return (wqe->op >= TRANSPORT_OP_RDMA_READ && wqe->op <= TRANSPORT_OP_FETCH_ADD) || wqe->op == TRANSPORT_OP_FLUSH ||
+	       wqe->op == TRANSPORT_OP_ATOMIC_WRITE;
 }
 
-static struct message_path path_of(const struct transport_qp *qp)
+static uint32_t psns_of(const struct transport_wqe *wqe, uint32_t mtu)
+{
+	return wqe->op == TRANSPORT_OP_FLUSH ? 1 : message_packets(wqe->length, mtu);
+}
+
+static struct message_path path_of(const struct transport_qp *qp, const struct transport_wqe *wqe)
 {
 	return (struct message_path){ .memory = &qp->memory, .mtu = qp->config.mtu, .dest_qpn = qp->config.dest_qpn,
-				      .pkey = qp->config.pkey, .transport = WIRE_TRANSPORT_RC };
+				      .pkey = qp->config.pkey, .transport = qp->ops->wire, .xrc_srqn = wqe->remote_qpn };
 }
 
 static void stop_at(struct transport_qp *qp, uint32_t index, uint32_t status, uint32_t vendor_err)
@@ -111,11 +119,14 @@ static uint32_t wqe_obstacle(struct transport_qp *qp, const struct message_path 
 	if (!rc_requester_is_rd(wqe))
 		return message_obstacle(path, wqe, err);
 	*err = 0;
-	if (wqe->flags & TRANSPORT_WQE_INLINE)
+	if (wqe->op == TRANSPORT_OP_FLUSH)
+		return TRANSPORT_SUCCESS;
+	if ((wqe->flags & TRANSPORT_WQE_INLINE) && wqe->op != TRANSPORT_OP_ATOMIC_WRITE)
 		return TRANSPORT_LOC_QP_OP_ERR;
 	if (wqe->length > WIRE_RETH_LENGTH_MAX || (wqe->op != TRANSPORT_OP_RDMA_READ && wqe->length != 8))
 		return TRANSPORT_LOC_LEN_ERR;
-	if (wqe->length)
+	/* (What an ATOMIC WRITE sends is checked by its gather.) */
+	if (wqe->length && wqe->op != TRANSPORT_OP_ATOMIC_WRITE)
 		*err = qp->memory.ops->local_check(qp->memory.host, wqe->sge, wqe->num_sge, TRANSPORT_LOCAL_WRITE);
 	return *err ? TRANSPORT_LOC_PROT_ERR : TRANSPORT_SUCCESS;
 }
@@ -124,12 +135,26 @@ static uint32_t wqe_obstacle(struct transport_qp *qp, const struct message_path 
 static uint32_t run_packets(const struct message_path *path, const struct transport_wqe *wqe, uint32_t index, uint32_t total,
 			    uint32_t limit, const struct transport_room *room)
 {
-	if (rc_requester_is_rd(wqe))
-		return transport_run_fit(0, 1, 0, path->mtu, limit, WIRE_ATOMICETH_BYTES, 0, room);
+	if (rc_requester_is_rd(wqe) && wqe->op != TRANSPORT_OP_ATOMIC_WRITE)
+		return transport_run_fit(0, 1, 0, path->mtu, limit, message_each_header(path), WIRE_ATOMICETH_BYTES, 0, room);
 	return message_fit(path, wqe, index, total, limit, room);
 }
 
-/* The request of a READ, from packet `index` of its answer on, or of an atomic. */
+static uint8_t rd_operation(const struct transport_wqe *wqe)
+{
+	switch (wqe->op) {
+	case TRANSPORT_OP_FETCH_ADD:
+		return WIRE_FETCH_ADD;
+	case TRANSPORT_OP_COMPARE_SWAP:
+		return WIRE_COMPARE_SWAP;
+	case TRANSPORT_OP_FLUSH:
+		return WIRE_FLUSH;
+	default:
+		return WIRE_RDMA_READ_REQUEST;
+	}
+}
+
+/* The request of a READ, from packet `index` of its answer on, of an atomic, or of a FLUSH. */
 static void write_rd(const struct message_path *path, const struct transport_wqe *wqe, uint32_t index, uint32_t psn,
 		     const struct transport_room *room, struct transport_run *out, size_t *used)
 {
@@ -137,13 +162,15 @@ static void write_rd(const struct message_path *path, const struct transport_wqe
 	struct wire_packet *head = &out->head;
 
 	message_head(path, psn, out);
-	head->bth.opcode = wqe->op == TRANSPORT_OP_RDMA_READ ? WIRE_RC_RDMA_READ_REQUEST :
-			   wqe->op == TRANSPORT_OP_FETCH_ADD ? WIRE_RC_FETCH_ADD : WIRE_RC_COMPARE_SWAP;
+	head->bth.opcode = (uint8_t)WIRE_OPCODE(path->transport, rd_operation(wqe));
 	head->bth.ack_req = true;
 	head->reth.va = wqe->remote_addr + offset;
 	head->reth.rkey = wqe->rkey;
 	head->reth.length = (uint32_t)(wqe->length - offset);
 	head->atomic = (struct wire_atomiceth){ wqe->remote_addr, wqe->rkey, wqe->swap_or_add, wqe->compare };
+	/* The bits of the placement stand in the order of those of the access flags. */
+	head->feth.placement = (uint8_t)(wqe->imm_or_inv / TRANSPORT_FLUSH_GLOBAL & 3);
+	head->feth.selector = wqe->flags & TRANSPORT_WQE_WHOLE ? 1 : 0;
 	head->payload_len = 0;
 	out->packets = 1;
 	out->last_opcode = head->bth.opcode;
@@ -154,7 +181,7 @@ static void write_rd(const struct message_path *path, const struct transport_wqe
 static int write_run(const struct message_path *path, struct transport_wqe *wqe, uint32_t index, uint32_t total, uint32_t n,
 		     uint32_t psn, bool ack_req, const struct transport_room *room, struct transport_run *out, size_t *used)
 {
-	if (!rc_requester_is_rd(wqe))
+	if (!rc_requester_is_rd(wqe) || wqe->op == TRANSPORT_OP_ATOMIC_WRITE)
 		return message_write(path, wqe, index, total, n, psn, ack_req, room, out, used);
 	write_rd(path, wqe, index, psn, room, out, used);
 	return 0;
@@ -178,9 +205,9 @@ static int emit_probe(struct transport_qp *qp, uint64_t now, const struct transp
 	bool between = qp->sq->next == q->started || transport_sq_wqe(qp->sq, qp->sq->next)->first_psn == q->next_psn;
 	uint32_t index = between ? qp->sq->next - 1 : qp->sq->next;
 	struct transport_wqe *wqe = transport_sq_wqe(qp->sq, index);
-	uint32_t total = message_packets(wqe->length, qp->config.mtu);
+	uint32_t total = psns_of(wqe, qp->config.mtu);
 	uint32_t at = rc_psn_distance(wqe->first_psn, psn);
-	struct message_path path = path_of(qp);
+	struct message_path path = path_of(qp, wqe);
 	int err;
 
 	if (!run_packets(&path, wqe, at, total, 1, room))
@@ -224,15 +251,16 @@ static void account(struct transport_qp *qp, uint64_t now, const struct transpor
 	q->activity_at = now;
 	qp->stats.sent_packets += run->packets;
 	qp->stats.sent_bytes += run->head.payload_len;
+	transport_pace_charge(&qp->pace, now, run);
 }
 
 /*
- * A new WQE that waits for earlier ones: READs and atomics by roce-wire 12, "READ+atomic limit", "Fence"; LOCAL_INV for all,
- * since any of them may have to be sent again from the memory that it takes away.
+ * A new WQE that waits for earlier ones: READs and atomics by roce-wire 12, "READ+atomic limit", "Fence"; what is
+ * executed here for all, since any of them may have to be answered by the memory that LOCAL_INV or a bind takes away.
  */
 static bool must_wait(const struct transport_qp *qp, const struct transport_wqe *wqe)
 {
-	if (wqe->op == TRANSPORT_OP_LOCAL_INV)
+	if (message_is_local(wqe))
 		return qp->sq->next != qp->sq->done;
 	if ((wqe->flags & TRANSPORT_WQE_FENCE) && qp->req.rd_out)
 		return true;
@@ -252,25 +280,27 @@ static bool may_emit(const struct transport_qp *qp, uint64_t now)
 {
 	const struct rc_requester *q = &qp->req;
 
-	if ((qp->state != TRANSPORT_RTS && qp->state != TRANSPORT_SQD) || now < q->paused_until)
+	if ((qp->state != TRANSPORT_RTS && qp->state != TRANSPORT_SQD) || now < q->paused_until ||
+	    transport_pace_holds(&qp->pace, now))
 		return false;
 	return in_flight(q) < q->window.packets && !(q->stopped && qp->sq->next == q->stop_index);
 }
 
-/* LOCAL_INV WQEs whose turn it is. They own no PSN. */
-static void invalidate(struct transport_qp *qp)
+/* LOCAL_INV and BIND_MW WQEs whose turn it is. They own no PSN. */
+static void execute_local(struct transport_qp *qp)
 {
 	struct transport_sq *sq = qp->sq;
 
 	while (qp->state == TRANSPORT_RTS && sq->next == qp->req.started && sq->next == sq->done && transport_sq_has_work(sq)) {
 		const struct transport_wqe *wqe = transport_sq_wqe(sq, sq->next);
+		uint32_t status;
 		int err;
 
-		if (wqe->op != TRANSPORT_OP_LOCAL_INV)
+		if (!message_is_local(wqe))
 			return;
-		err = message_invalidate(&qp->memory, wqe);
-		if (err) {
-			rc_requester_fail(qp, TRANSPORT_LOC_QP_OP_ERR, (uint32_t)-err);
+		status = message_execute(&qp->memory, wqe, &err);
+		if (status != TRANSPORT_SUCCESS) {
+			rc_requester_fail(qp, status, (uint32_t)-err);
 			return;
 		}
 		transport_sq_finish(sq, TRANSPORT_SUCCESS, 0);
@@ -282,7 +312,7 @@ int rc_requester_next(struct transport_qp *qp, uint64_t now, const struct transp
 {
 	struct rc_requester *q = &qp->req;
 	uint32_t window = q->window.packets;
-	struct message_path path = path_of(qp);
+	struct message_path path;
 	uint32_t index;
 	struct transport_wqe *wqe;
 	uint32_t total, at, n, limit, psn = q->next_psn;
@@ -292,12 +322,13 @@ int rc_requester_next(struct transport_qp *qp, uint64_t now, const struct transp
 
 	if (q->probe_owed && (qp->state == TRANSPORT_RTS || qp->state == TRANSPORT_SQD))
 		return emit_probe(qp, now, room, out, used);
-	invalidate(qp);
+	execute_local(qp);
 	if (!may_emit(qp, now) || !has_packet(qp))
 		return 0;
 	index = qp->sq->next;
 	fresh = index == q->started;
 	wqe = transport_sq_wqe(qp->sq, index);
+	path = path_of(qp, wqe);
 	if (fresh) {
 		uint32_t status = wqe_obstacle(qp, &path, wqe, &err);
 
@@ -306,7 +337,7 @@ int rc_requester_next(struct transport_qp *qp, uint64_t now, const struct transp
 			return 0;
 		}
 	}
-	total = message_packets(wqe->length, qp->config.mtu);
+	total = psns_of(wqe, qp->config.mtu);
 	at = fresh ? 0 : rc_psn_distance(wqe->first_psn, psn);
 	limit = window - in_flight(q);
 	if (!q->window.lossless)
@@ -317,7 +348,8 @@ int rc_requester_next(struct transport_qp *qp, uint64_t now, const struct transp
 		return 0;
 	rd = rc_requester_is_rd(wqe);
 	psns = rd ? total - at : n;
-	ack_req = at + n == total || q->since_ack_req + n >= min_u32(RC_ACK_REQ_EVERY, window / 4) || in_flight(q) + n >= window;
+	/* Under a limit emission halts after any run. */
+	ack_req = at + n == total || qp->pace.rate != 0 || q->since_ack_req + n >= min_u32(RC_ACK_REQ_EVERY, window / 4) || in_flight(q) + n >= window;
 	err = write_run(&path, wqe, at, total, n, psn, ack_req, room, out, used);
 	if (err) {
 		stop_at(qp, index, TRANSPORT_LOC_PROT_ERR, (uint32_t)-err);

@@ -93,6 +93,7 @@ static void commit(struct transport_qp *qp, const struct transport_run *run)
 	if (role & WIRE_ROLE_STARTS) {
 		r->kind = role & (WIRE_ROLE_SEND | WIRE_ROLE_WRITE);
 		r->done = 0;
+		r->srqn = run->head.xrc_srqn;
 		if (run->head.op->has & WIRE_HAS_RETH) {
 			r->write_va = run->head.reth.va;
 			r->write_rkey = run->head.reth.rkey;
@@ -100,7 +101,7 @@ static void commit(struct transport_qp *qp, const struct transport_run *run)
 		}
 	}
 	r->done += run->head.payload_len;
-	if (role & (WIRE_ROLE_READ | WIRE_ROLE_ATOMIC))
+	if (role & RC_ANSWERED)
 		rc_read_add(qp, &run->head, r->atomic_result);
 	if (role & WIRE_ROLE_READ)
 		r->expected = wire_psn_add(r->expected, message_packets(run->head.reth.length, qp->config.mtu));
@@ -240,11 +241,11 @@ enum rc_verdict rc_responder_receive(struct transport_qp *qp, const struct trans
 static bool write_ack(struct transport_qp *qp, uint32_t psn, uint8_t syndrome, const struct transport_room *room,
 		      struct transport_run *out, size_t *used)
 {
-	if (!transport_run_fit(0, 1, 0, qp->config.mtu, 1, WIRE_AETH_BYTES, 0, room))
+	if (!transport_run_fit(0, 1, 0, qp->config.mtu, 1, 0, WIRE_AETH_BYTES, 0, room))
 		return false;
 	memset(&out->head, 0, sizeof(out->head));
 	rc_head(qp, psn, out);
-	out->head.bth.opcode = out->last_opcode = WIRE_RC_ACKNOWLEDGE;
+	out->head.bth.opcode = out->last_opcode = rc_opcode(qp, WIRE_ACKNOWLEDGE);
 	out->head.aeth.syndrome = syndrome;
 	out->head.aeth.msn = qp->resp.msn;
 	out->packets = 1;

@@ -205,6 +205,8 @@ static enum rc_verdict on_data(struct transport_qp *qp, uint64_t now, const stru
 		good = wqe->op == TRANSPORT_OP_RDMA_READ && end <= total && offset + run->head.payload_len == bytes &&
 		       (index != 0 || (first->role & WIRE_ROLE_STARTS)) && (end == total) == ((last->role & WIRE_ROLE_ENDS) != 0);
 		len = run->head.payload_len;
+		if (wqe->op == TRANSPORT_OP_FLUSH || wqe->op == TRANSPORT_OP_ATOMIC_WRITE)
+			good = (first->role & WIRE_ROLE_ONLY) && len == 0;
 	} else {
 		good = wqe->op == TRANSPORT_OP_COMPARE_SWAP || wqe->op == TRANSPORT_OP_FETCH_ADD;
 		data = &run->head.atomic_ack;

@@ -62,8 +62,8 @@ struct transport_run transport_run_slice(const struct transport_run *run, uint32
 	return out;
 }
 
-uint32_t transport_run_fit(uint32_t index, uint32_t total, uint64_t left, uint32_t mtu, uint32_t limit, size_t first_header,
-		    size_t last_header, const struct transport_room *room)
+uint32_t transport_run_fit(uint32_t index, uint32_t total, uint64_t left, uint32_t mtu, uint32_t limit, size_t each_header,
+			   size_t first_header, size_t last_header, const struct transport_room *room)
 {
 	bool first = index == 0, last = index == total - 1;
 	uint32_t n = total - index;
@@ -79,13 +79,13 @@ uint32_t transport_run_fit(uint32_t index, uint32_t total, uint64_t left, uint32
 		return n < room->bytes / mtu ? n : (uint32_t)(room->bytes / mtu);
 	}
 	if (first || last) {
-		one = WIRE_BTH_BYTES + (first ? first_header : 0) + (last ? last_header : 0);
+		one = WIRE_BTH_BYTES + each_header + (first ? first_header : 0) + (last ? last_header : 0);
 		one += (((left < mtu ? (size_t)left : mtu) + 3) & ~(size_t)3) + WIRE_ICRC_BYTES;
 		return n && one <= room->bytes;
 	}
 	if (last_header && n == total - index)
 		n--;
-	one = room->bytes / (WIRE_BTH_BYTES + mtu + WIRE_ICRC_BYTES);
+	one = room->bytes / (WIRE_BTH_BYTES + each_header + mtu + WIRE_ICRC_BYTES);
 	return n < one ? n : (uint32_t)one;
 }
 

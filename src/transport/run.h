@@ -45,10 +45,10 @@ struct transport_run transport_run_slice(const struct transport_run *run, uint32
 
 /*
  * How many packets from `index` of `total` on, at most `limit`, form one run that fits the room; `left` payload bytes remain.
- * The headers are what FIRST and LAST carry beyond the BTH. 0: not even one fits.
+ * The headers are what each, FIRST and LAST carry beyond the BTH. 0: not even one fits.
  */
-uint32_t transport_run_fit(uint32_t index, uint32_t total, uint64_t left, uint32_t mtu, uint32_t limit, size_t first_header,
-			   size_t last_header, const struct transport_room *room);
+uint32_t transport_run_fit(uint32_t index, uint32_t total, uint64_t left, uint32_t mtu, uint32_t limit, size_t each_header,
+			   size_t first_header, size_t last_header, const struct transport_room *room);
 
 /* Where the payload of a run comes from: bytes [offset, offset + len) to dst, len > 0. 0 or a code of memory.h. */
 struct transport_source {

@@ -26,6 +26,8 @@ int transport_sq_reap(struct transport_sq *sq, bool flushing, struct transport_c
 		[TRANSPORT_OP_LOCAL_INV] = TRANSPORT_WC_LOCAL_INV,
 		[TRANSPORT_OP_BIND_MW] = TRANSPORT_WC_BIND_MW,
 		[TRANSPORT_OP_SEND_WITH_INV] = TRANSPORT_WC_SEND,
+		[TRANSPORT_OP_FLUSH] = TRANSPORT_WC_FLUSH,
+		[TRANSPORT_OP_ATOMIC_WRITE] = TRANSPORT_WC_ATOMIC_WRITE,
 	};
 	const struct transport_wqe *wqe;
 

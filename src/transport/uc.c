@@ -121,6 +121,8 @@ static void fail(struct transport_qp *qp, uint32_t status, int err)
 
 bool uc_wants_room(const struct transport_qp *qp, uint64_t now)
 {
+	if (transport_pace_holds(&qp->pace, now))
+		return false;
 	if (qp->state == TRANSPORT_SQD)
 		return qp->uc.sent != 0;
 	return qp->state == TRANSPORT_RTS && transport_sq_has_work(qp->sq);
@@ -137,9 +139,8 @@ static struct transport_wqe *next_wqe(struct transport_qp *qp, const struct mess
 		wqe = transport_sq_wqe(qp->sq, qp->sq->next);
 		if (qp->uc.sent)
 			return wqe;
-		if (wqe->op == TRANSPORT_OP_LOCAL_INV) {
-			err = message_invalidate(&qp->memory, wqe);
-			status = err ? TRANSPORT_LOC_QP_OP_ERR : TRANSPORT_SUCCESS;
+		if (message_is_local(wqe)) {
+			status = message_execute(&qp->memory, wqe, &err);
 			if (status == TRANSPORT_SUCCESS) {
 				transport_sq_finish(qp->sq, TRANSPORT_SUCCESS, 0);
 				continue;
@@ -175,6 +176,7 @@ int uc_next(struct transport_qp *qp, uint64_t now, const struct transport_room *
 	}
 	qp->uc.next_psn = wire_psn_add(qp->uc.next_psn, n);
 	qp->uc.sent += n;
+	transport_pace_charge(&qp->pace, now, out);
 	qp->stats.sent_packets += n;
 	qp->stats.sent_bytes += out->head.payload_len;
 	if (qp->uc.sent == total) {
@@ -186,6 +188,7 @@ int uc_next(struct transport_qp *qp, uint64_t now, const struct transport_room *
 }
 
 const struct transport_ops uc_ops = {
+	.wire = WIRE_TRANSPORT_UC,
 	.to_rtr = uc_to_rtr,
 	.to_rts = uc_to_rts,
 	.update = uc_update,

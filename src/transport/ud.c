@@ -160,13 +160,13 @@ static struct message_path path_to(const struct transport_qp *qp, const struct t
 
 bool ud_wants_room(const struct transport_qp *qp, uint64_t now)
 {
-	return qp->state == TRANSPORT_RTS && transport_sq_has_work(qp->sq);
+	return qp->state == TRANSPORT_RTS && transport_sq_has_work(qp->sq) && !transport_pace_holds(&qp->pace, now);
 }
 
 /* The WQE to emit, NULL when there is none: finishes those that emit nothing. */
 static struct transport_wqe *next_wqe(struct transport_qp *qp)
 {
-	while (ud_wants_room(qp, 0)) {
+	while (qp->state == TRANSPORT_RTS && transport_sq_has_work(qp->sq)) {
 		struct transport_wqe *wqe = transport_sq_wqe(qp->sq, qp->sq->next);
 		bool is_send = wqe->op == TRANSPORT_OP_SEND || wqe->op == TRANSPORT_OP_SEND_WITH_IMM;
 		struct message_path path;
@@ -175,7 +175,10 @@ static struct transport_wqe *next_wqe(struct transport_qp *qp)
 
 		if (is_send && wqe->length > qp->config.mtu) {
 			qp->stats.oversized++;
-			transport_sq_finish(qp->sq, TRANSPORT_SUCCESS, 0);
+			if (qp->config.oversized_fails)
+				transport_qp_enter_sqe(qp, TRANSPORT_LOC_LEN_ERR, 0);
+			else
+				transport_sq_finish(qp->sq, TRANSPORT_SUCCESS, 0);
 			continue;
 		}
 		path = path_to(qp, wqe);
@@ -214,6 +217,7 @@ int ud_next(struct transport_qp *qp, uint64_t now, const struct transport_room *
 		return 0;
 	}
 	qp->ud_psn = wire_psn_add(qp->ud_psn, 1);
+	transport_pace_charge(&qp->pace, now, out);
 	qp->stats.sent_packets++;
 	qp->stats.sent_bytes += out->head.payload_len;
 	transport_sq_finish(qp->sq, TRANSPORT_SUCCESS, 0);
@@ -221,6 +225,7 @@ int ud_next(struct transport_qp *qp, uint64_t now, const struct transport_room *
 }
 
 const struct transport_ops ud_ops = {
+	.wire = WIRE_TRANSPORT_UD,
 	.to_rtr = ud_to_rtr,
 	.to_rts = ud_to_rts,
 	.update = ud_update,
