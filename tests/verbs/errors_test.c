@@ -273,13 +273,26 @@ static void peer_fault_apply(struct trial *t)
 	}
 }
 
+/* Nobody answers: not to wait for long. All else is answered, and a busy machine may take its time. */
+static bool is_silent(enum fault fault)
+{
+	return fault == PEER_GONE || fault == PEER_RESET || fault == PEER_IN_ERROR;
+}
+
 static void trial_open(struct trial *t, enum ibv_qp_type type, bool with_srq)
 {
 	const int all = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
-	struct rc_options oa = { .type = type, .timeout = 5, .retry = 1, .rnr_retry = 1 };
+	struct rc_options oa = { .type = type, .rnr_retry = 1 };
 	struct rc_options ob = { .type = type };
 	int without = all & ~ops[t->op].right;
 
+	if (is_silent(t->row->fault)) {
+		oa.timeout = 5;
+		oa.retry = 1;
+	} else if (t->row->fault == INVALIDATE_NOTHING) {
+		oa.timeout = 8; /* the first is answered */
+		oa.retry = 2;
+	}
 	if (t->row->fault == NO_RIGHT)
 		ob.mr_access = without;
 	if (t->row->fault == QP_RIGHT)
@@ -657,10 +670,6 @@ static void lossy_trial(const struct row *row, enum ibv_qp_type type, enum op op
 	struct trial t = { .row = row, .op = op, .length = length };
 
 	trial_open(&t, type, with_srq);
-	if (type == IBV_QPT_UD && row->fault == TOO_LONG && t.srq == NULL) {
-		/* trial_open() posted what holds the payload but for a byte; the area of the GRH is missing, too. */
-		need_equal(t.into.length, length - 1);
-	}
 	struct ibv_send_wr wr[3], *bad;
 	for (unsigned i = 0; i < 3; i++) {
 		wr[i] = trial_wr(&t, i);

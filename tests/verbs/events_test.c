@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -158,6 +159,171 @@ static void async_events(void)
 	cq_expect(a.recv_cq, 7, IBV_WC_SUCCESS, IBV_WC_RECV);
 	need(!fd_is_readable(a.context->async_fd, 0));
 	rc_pair_close(&a, &b);
+}
+
+/* A queue with work under way drains when that is answered, not before; until then there is no way but to error. */
+static void draining(void)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_SQD, .en_sqd_async_notify = 1 };
+	struct ibv_qp_init_attr init;
+	struct ibv_async_event event;
+	struct rc a, b;
+
+	rc_pair(&a, &b, &(struct rc_options){ .rnr_retry = 7 }, NULL);
+	need_equal(rc_post(&a, 1, IBV_WR_SEND, IBV_SEND_SIGNALED, 0, 100, NULL, 0), 0);
+	/* It is under way once the other side has refused it for lack of a receive: nothing else can happen to it. */
+	cq_expect_none(a.send_cq, 20);
+	need_equal(ibv_modify_qp(a.qp, &attr, IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY), 0);
+	need_equal(rc_post(&a, 2, IBV_WR_SEND, IBV_SEND_SIGNALED, 0, 100, NULL, 0), 0);
+	cq_expect_none(a.send_cq, 20);
+	need(!fd_is_readable(a.context->async_fd, 0));
+	need_equal(ibv_query_qp(a.qp, &attr, IBV_QP_STATE, &init), 0);
+	need_equal(attr.qp_state, IBV_QPS_SQD);
+	need_equal(attr.sq_draining, 1);
+	attr.qp_state = IBV_QPS_RTS;
+	need_equal(ibv_modify_qp(a.qp, &attr, IBV_QP_STATE), EINVAL);
+	need_equal(rc_receive(&b, 10, 0, 100), 0);
+	need_equal(rc_receive(&b, 11, 0, 100), 0);
+	cq_expect(a.send_cq, 1, IBV_WC_SUCCESS, IBV_WC_SEND);
+	need(fd_is_readable(a.context->async_fd, 5000));
+	need_equal(ibv_get_async_event(a.context, &event), 0);
+	need_equal(event.event_type, IBV_EVENT_SQ_DRAINED);
+	need(event.element.qp == a.qp);
+	ibv_ack_async_event(&event);
+	cq_expect_none(a.send_cq, 20); /* the second is held */
+	need_equal(ibv_query_qp(a.qp, &attr, IBV_QP_STATE, &init), 0);
+	need_equal(attr.sq_draining, 0);
+	attr.qp_state = IBV_QPS_RTS;
+	need_equal(ibv_modify_qp(a.qp, &attr, IBV_QP_STATE), 0);
+	cq_expect(a.send_cq, 2, IBV_WC_SUCCESS, IBV_WC_SEND);
+	need(!fd_is_readable(a.context->async_fd, 0));
+	/* Not asked for: no event. What is held is flushed by an error. */
+	attr.qp_state = IBV_QPS_SQD;
+	need_equal(ibv_modify_qp(a.qp, &attr, IBV_QP_STATE), 0);
+	need_equal(rc_post(&a, 3, IBV_WR_SEND, 0, 0, 100, NULL, 0), 0);
+	cq_expect_none(a.send_cq, 5);
+	need_equal(rc_to_error(&a), 0);
+	cq_expect(a.send_cq, 3, IBV_WC_WR_FLUSH_ERR, IBV_WC_SEND);
+	need(!fd_is_readable(a.context->async_fd, 0));
+	rc_pair_close(&a, &b);
+}
+
+/* --- arming against arrival --- */
+
+enum { RACES = 2000 };
+static struct rc racer;
+static _Atomic uint64_t raced;
+
+/* Arms, looks once more, sleeps: whatever arrives in between is either found or wakes. */
+static void *race_receiver(void *solicited_only)
+{
+	struct ibv_cq *cq;
+	struct ibv_wc wc;
+	void *context;
+
+	while (raced < RACES) {
+		int n = ibv_poll_cq(racer.recv_cq, 1, &wc);
+
+		if (n == 0) {
+			need_equal(ibv_req_notify_cq(racer.recv_cq, solicited_only != NULL), 0);
+			n = ibv_poll_cq(racer.recv_cq, 1, &wc);
+		}
+		need(n >= 0);
+		if (n == 0) {
+			/* The case is killed when this never ends. */
+			need_equal(ibv_get_cq_event(racer.channel, &cq, &context), 0);
+			ibv_ack_cq_events(cq, 1);
+			continue;
+		}
+		need_equal(wc.status, IBV_WC_SUCCESS);
+		need_equal(wc.wr_id, raced);
+		need_equal(rc_receive(&racer, wc.wr_id + 64, 0, 100), 0);
+		raced++;
+	}
+	return NULL;
+}
+
+static void races_run(bool solicited)
+{
+	struct rc a;
+	pthread_t thread;
+
+	raced = 0;
+	rc_pair(&a, &racer, NULL, &(struct rc_options){ .channel = true });
+	for (uint64_t i = 0; i < 64; i++)
+		need_equal(rc_receive(&racer, i, 0, 100), 0);
+	need_equal(pthread_create(&thread, NULL, race_receiver, solicited ? &a : NULL), 0);
+	for (uint64_t i = 0; i < RACES; i++) {
+		need_equal(rc_post(&a, i, IBV_WR_SEND, IBV_SEND_SIGNALED | (solicited ? IBV_SEND_SOLICITED : 0), 0, 10, NULL, 0), 0);
+		cq_expect(a.send_cq, i, IBV_WC_SUCCESS, IBV_WC_SEND);
+		/* From back to back to far enough apart that the other side sleeps. */
+		for (unsigned spin = 0; spin < i % 64 * 50; spin++)
+			atomic_signal_fence(memory_order_seq_cst);
+	}
+	pthread_join(thread, NULL);
+	need_equal(raced, RACES);
+	rc_pair_close(&a, &racer);
+}
+
+static void arming_races(void)
+{
+	races_run(false);
+	races_run(true);
+}
+
+/* --- limits of an SRQ --- */
+
+static struct ibv_srq_attr srq_ask(struct ibv_srq *srq)
+{
+	struct ibv_srq_attr attr;
+
+	need_equal(ibv_query_srq(srq, &attr), 0);
+	return attr;
+}
+
+/* Armed when there are fewer already: at the next that is taken. One event per arming. */
+static void srq_limits(void)
+{
+	struct ibv_context *context = rc_device_open();
+	struct ibv_pd *pd = ibv_alloc_pd(context);
+	struct ibv_srq_init_attr init = { .attr = { .max_wr = 16, .max_sge = 1, .srq_limit = 5 } };
+	struct ibv_srq *srq = ibv_create_srq(pd, &init);
+	struct ibv_srq_attr attr = { .srq_limit = 8 };
+	struct ibv_async_event event;
+	struct rc a, b;
+
+	need(srq != NULL && srq_ask(srq).srq_limit == 0); /* creation arms nothing */
+	rc_pair(&a, &b, &(struct rc_options){ .context = context, .pd = pd },
+		&(struct rc_options){ .context = context, .pd = pd, .srq = srq });
+	for (uint64_t i = 0; i < 4; i++) {
+		struct ibv_sge sge = { (uintptr_t)b.buf, 100, b.mr->lkey };
+		struct ibv_recv_wr wr = { .wr_id = i, .sg_list = &sge, .num_sge = 1 }, *bad;
+
+		need_equal(ibv_post_srq_recv(srq, &wr, &bad), 0);
+	}
+	for (uint64_t i = 0; i < 4; i++) {
+		bool armed = i % 2 == 0;
+
+		if (armed)
+			need_equal(ibv_modify_srq(srq, &attr, IBV_SRQ_LIMIT), 0);
+		need_equal(rc_post(&a, i, IBV_WR_SEND, IBV_SEND_SIGNALED, 0, 10, NULL, 0), 0);
+		cq_expect(b.recv_cq, i, IBV_WC_SUCCESS, IBV_WC_RECV);
+		cq_expect(a.send_cq, i, IBV_WC_SUCCESS, IBV_WC_SEND);
+		need(fd_is_readable(context->async_fd, 0) == armed);
+		need_equal(srq_ask(srq).srq_limit, 0);
+		if (!armed)
+			continue;
+		need_equal(ibv_get_async_event(context, &event), 0);
+		need_equal(event.event_type, IBV_EVENT_SRQ_LIMIT_REACHED);
+		need(event.element.srq == srq);
+		ibv_ack_async_event(&event);
+	}
+	attr.srq_limit = 17;
+	need_equal(ibv_modify_srq(srq, &attr, IBV_SRQ_LIMIT), EINVAL);
+	rc_pair_close(&a, &b);
+	need_equal(ibv_destroy_srq(srq), 0);
+	need_equal(ibv_dealloc_pd(pd), 0);
+	need_equal(ibv_close_device(context), 0);
 }
 
 /* --- completion queues --- */
@@ -411,6 +577,9 @@ static const struct harness_case cases[] = {
 			channel_events },
 	{ "destroy_waits", "ibv_destroy_cq waits for acknowledgements", destroy_waits },
 	{ "async_events", "COMM_EST and SQ_DRAINED, to the context that owns the object", async_events },
+	{ "draining", "SQD with work under way: SQ_DRAINED when it is answered, no way back before, posts held", draining },
+	{ "arming_races", "a thread that arms, looks and sleeps misses nothing", arming_races },
+	{ "srq_limits", "one event for each arming, below the limit or not", srq_limits },
 	{ "overrun", "one completion too many: CQ_ERR, QP_FATAL", overrun },
 	{ "resize", "entries survive a resize, and it refuses to lose them", resize },
 	{ "extended", "start_poll, next_poll, end_poll and the readers", extended },

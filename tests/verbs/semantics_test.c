@@ -19,16 +19,6 @@ static void expect_wc(struct rc *rc, struct ibv_cq *cq, uint64_t id, enum ibv_wc
 			     ibv_wc_status_str(status), opcode, rc->qp->qp_num);
 }
 
-static void expect_state(struct rc *rc, enum ibv_qp_state state)
-{
-	struct ibv_qp_attr attr;
-	struct ibv_qp_init_attr init;
-
-	need_equal(ibv_query_qp(rc->qp, &attr, IBV_QP_STATE, &init), 0);
-	need_equal(attr.qp_state, state);
-	need_equal(rc->qp->state, state);
-}
-
 /* Else an RNR ends: errors_test.c. */
 static void late_receive(void)
 {
