@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """Builds softverbs and runs its tests.
 
-Usage: ./check [--full] [GROUP...]
+Usage: ./check [--full | --interop] [GROUP...]
 
 Groups, in this order (all of them when none is named):
   style     layer list, headers, borders, manual pages
@@ -15,6 +15,7 @@ Groups, in this order (all of them when none is named):
   asan      unit, sim, platform and broker under AddressSanitizer and UBSan
   tsan      the threaded parts under ThreadSanitizer
   programs  unmodified RDMA programs over softverbs (see tests/programs/run.py)
+  interop   against Linux's rxe in a QEMU guest (with --full; --interop: this alone)
 
 --full runs the long forms. The last line is "N passed, N failed, N skipped"; the exit status is 0 when nothing failed.
 """
@@ -31,6 +32,7 @@ import time
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 GROUPS = ['style', 'unit', 'sim', 'platform', 'abi', 'broker', 'fuzz', 'asan', 'tsan', 'programs']
+ONLY_FULL = ['interop']  # minutes long, and needs what not every machine has
 CPUS = os.cpu_count() or 1
 # Folders whose tests run under ThreadSanitizer: those with threads, or with memory that two processes share.
 THREADED = ('base', 'ipc', 'link', 'hca', 'node', 'process', 'verbs')
@@ -245,6 +247,23 @@ def run_programs(tally, full):
         tally.add('programs', row['result'], row['name'], row.get('words', ''))
 
 
+# --- interop ----------------------------------------------------------------
+
+def run_interop(tally):
+    with tempfile.NamedTemporaryFile('r', suffix='.json') as results:
+        command = ['/usr/bin/python3', 'tests/interop/interop_test.py', 'build', '--results', results.name]
+        status, output = run(command, 'interop')
+        try:
+            rows = json.load(results)
+        except ValueError:
+            rows = []
+    if not rows:
+        last = (output.strip().split('\n') or [''])[-1]
+        tally.add('interop', 'skip' if status == 77 else 'fail', 'interop', last if status == 77 else output[-2000:])
+    for row in rows:
+        tally.add('interop', row['result'], row['name'], row.get('words', ''))
+
+
 # --- main -------------------------------------------------------------------
 
 def main():
@@ -253,10 +272,13 @@ def main():
         print(__doc__)
         return 0
     full = '--full' in arguments
-    chosen = [a for a in arguments if a != '--full'] or GROUPS
-    unknown = [g for g in chosen if g not in GROUPS]
+    groups = GROUPS + ONLY_FULL
+    chosen = [a for a in arguments if a not in ('--full', '--interop')] or (groups if full else GROUPS)
+    if '--interop' in arguments:
+        chosen = ONLY_FULL
+    unknown = [g for g in chosen if g not in groups]
     if unknown:
-        print(f'No such group: {", ".join(unknown)}. The groups are: {", ".join(GROUPS)}.', file=sys.stderr)
+        print(f'No such group: {", ".join(unknown)}. The groups are: {", ".join(groups)}.', file=sys.stderr)
         return 2
     signal.signal(signal.SIGINT, signal.default_int_handler)
     tally, began = Tally(), time.monotonic()
@@ -270,7 +292,7 @@ def main():
             stands[directory] = build(directory, tally)
         return stands[directory]
 
-    for group in [g for g in GROUPS if g in chosen]:
+    for group in [g for g in groups if g in chosen]:
         directory = NEEDS.get(group, 'build')
         built = needs(directory)
         step(group)
@@ -281,6 +303,8 @@ def main():
             run_fuzz(tally, full)
         elif group == 'programs':
             run_programs(tally, full)
+        elif group == 'interop':
+            run_interop(tally)
         else:
             tests = meson_tests(directory)
             if group == 'asan':

@@ -4,7 +4,6 @@ import base64
 import os
 import re
 import select
-import signal
 import socket
 import sys
 import time
@@ -44,6 +43,7 @@ class GuestProcess:
             except ConnectionError:
                 got = b''
             if not got:
+                self.guest.closed = True
                 raise Failed(f'the guest is gone\n{self.guest.console()}')
             self.guest.partial[self.number] += got
             line, newline, rest = self.guest.partial[self.number].partition(b'\n')
@@ -72,16 +72,17 @@ class GuestProcess:
         return self.text()
 
     def end(self):
-        if self.wait(0) is None:
-            self.guest.said(f'kill -9 -$(cat /tmp/{self.number}.pid)')
-            self.wait(10)
+        if not self.guest.closed and self.wait(0) is None:
+            if self.guest.qemu.alive():
+                self.guest.said(f'kill -9 -$(cat /tmp/{self.number}.pid) 2>/dev/null; true')  # it may have ended just now
+                self.wait(10)
 
 
 class Guest:
     """Boots at once; ready() waits for it. It lives in the namespace that has the tap."""
 
     def __init__(self, world, image, namespace, tap, mtu, offloads, environment_of):
-        self.world, self.log = world, f'{world.work}/console'
+        self.world, self.log, self.closed = world, f'{world.work}/console', False
         pairs = [socket.socketpair() for _ in range(CHANNELS)]
         self.channels, theirs = [p[0] for p in pairs], [p[1] for p in pairs]
         self.partial, self.free = [b''] * CHANNELS, list(range(CHANNELS))

@@ -55,8 +55,8 @@ static void run(struct peer *peer, const struct peer_operation *list, size_t cou
 		} else if (peer_takes_receive(list[i].opcode)) {
 			take(peer, &list[i], i, receives++);
 		}
+		peer_meet(peer); /* before the next may come to where this one lies */
 	}
-	peer_meet(peer);
 }
 
 void peer_run_rc(struct peer *peer)
