@@ -97,7 +97,8 @@ int hca_qp_post_send(struct hca_qp *qp, const struct hca_send_wr *wr)
 	wqe->wr_id = wr->wr_id;
 	wqe->remote_addr = wr->remote_addr;
 	wqe->swap_or_add = wr->opcode == TRANSPORT_OP_COMPARE_SWAP ? wr->swap : wr->compare_add;
-	wqe->compare = wr->compare_add;
+	/* FETCH_ADD has no use for it on the wire: nothing, as others send. */
+	wqe->compare = wr->opcode == TRANSPORT_OP_COMPARE_SWAP ? wr->compare_add : 0;
 	wqe->rkey = wr->rkey;
 	wqe->imm_or_inv = wr->imm_or_inv;
 	wqe->length = (uint32_t)length;
