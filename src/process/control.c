@@ -77,6 +77,11 @@ void process_event_add(struct process *p, struct process_event *event)
 		p->first = event;
 	p->last = event;
 	p->strays += event->type == PROCESS_EVENT_STRAY;
+	process_event_wake(p);
+}
+
+void process_event_wake(struct process *p)
+{
 	if (p->events != NULL && !p->dispatching)
 		queue_signal(p, true);
 }
@@ -91,19 +96,17 @@ static void event_add_plain(struct process *p, enum process_event_type type, uin
 	process_event_add(p, event);
 }
 
-/* Without the lock. What a pair event carries is handed over. */
-static void event_call(const struct process_events *call, void *context, struct process_event *event)
+/* Without the lock. What a pair event carries is handed over; the result is what the listener made of it. */
+static int event_call(const struct process_events *call, void *context, struct process_event *event)
 {
+	const struct process_pair pair = event->pair;
+
 	switch (event->type) {
 	case PROCESS_EVENT_PAIR:
 		if (call->pair_arrived != NULL) {
-			call->pair_arrived(context, &event->pair);
 			event->pair.map = NULL;
+			return call->pair_arrived(context, &pair);
 		}
-		break;
-	case PROCESS_EVENT_REFUSED:
-		if (call->pair_refused != NULL)
-			call->pair_refused(context, event->pair.slot, event->error);
 		break;
 	case PROCESS_EVENT_GONE:
 		if (call->peer_gone != NULL)
@@ -128,6 +131,7 @@ static void event_call(const struct process_events *call, void *context, struct 
 	case PROCESS_EVENT_CM:
 		break; /* has a listener of its own */
 	}
+	return BASE_OK;
 }
 
 /* Lock held; released around each call. One thread at a time, so that order is kept; it takes what others add meanwhile. */
@@ -137,10 +141,22 @@ static void dispatch(struct process *p)
 		return;
 	p->dispatching = true;
 	queue_signal(p, false);
-	while (p->first != NULL && p->events != NULL) {
+	while ((p->first != NULL || p->refusals != 0) && p->events != NULL) {
 		struct process_event *event = p->first;
 		const struct process_events *call = p->events;
 		void *context = p->events_context;
+		uint8_t slot;
+		int err;
+
+		/* A refusal is older than any pair to the same slot: taking one takes the other back. */
+		if (process_pair_refusal_next(p, &slot, &err)) {
+			pthread_mutex_unlock(&p->lock);
+			if (call->pair_refused != NULL)
+				call->pair_refused(context, slot, err);
+			pthread_mutex_lock(&p->lock);
+			continue;
+		}
+		err = BASE_OK;
 		const struct process_cm cm = { .listener = p->cm.listener, .listener_context = p->cm.listener_context };
 
 		p->first = event->next;
@@ -149,12 +165,12 @@ static void dispatch(struct process *p)
 		p->strays -= event->type == PROCESS_EVENT_STRAY;
 		pthread_mutex_unlock(&p->lock);
 		if (event->type != PROCESS_EVENT_CM)
-			event_call(call, context, event);
+			err = event_call(call, context, event);
 		else if (cm.listener != NULL)
 			cm.listener(cm.listener_context, event->datagram, event->len);
 		pthread_mutex_lock(&p->lock);
 		if (event->type == PROCESS_EVENT_PAIR)
-			process_pair_delivered(p, event->pair.slot, event->pair.generation);
+			process_pair_delivered(p, event->pair.slot, event->pair.generation, err);
 		process_event_free(event);
 	}
 	p->dispatching = false;
@@ -165,8 +181,8 @@ void process_events_set(struct process *p, const struct process_events *events, 
 	pthread_mutex_lock(&p->lock);
 	p->events = events;
 	p->events_context = context;
-	if (events != NULL && p->first != NULL)
-		queue_signal(p, true);
+	if (p->first != NULL || p->refusals != 0)
+		process_event_wake(p);
 	pthread_mutex_unlock(&p->lock);
 }
 

@@ -18,7 +18,7 @@ static _Atomic(struct process_engine *) engine_now; /* written under engine_lock
 static void (*_Atomic listener)(void *context, uint64_t devices);
 static void *_Atomic listener_context;
 
-static void pair_arrived(void *context, const struct process_pair *pair)
+static int pair_arrived(void *context, const struct process_pair *pair)
 {
 	struct process_engine *engine = context;
 
@@ -28,10 +28,10 @@ static void pair_arrived(void *context, const struct process_pair *pair)
 	node_unlock(engine->node);
 	if (err != 0) {
 		base_error("the shared ring to slot %u cannot be used: %s", pair->slot, base_err_text(err));
-		node_pair_refused(engine->node, pair->slot);
-		return;
+		return err;
 	}
 	node_pair_arrived(engine->node, pair->slot);
+	return BASE_OK;
 }
 
 static void pair_refused(void *context, uint8_t slot, int error)

@@ -68,19 +68,41 @@ void process_pair_refuse(struct process *p, uint8_t slot, int error)
 	if (!peer->by_event)
 		return;
 	peer->by_event = false;
-	struct process_event *event = process_event_new(PROCESS_EVENT_REFUSED, 0);
-	if (event != NULL) {
-		event->pair.slot = slot;
-		event->error = error;
-		process_event_add(p, event);
-	}
+	p->refusals += peer->refused == 0;
+	peer->refused = error;
+	process_event_wake(p);
 }
 
-void process_pair_delivered(struct process *p, uint8_t slot, uint64_t generation)
+bool process_pair_refusal_next(struct process *p, uint8_t *slot, int *error)
 {
-	if (p->peers[slot].generation == generation)
-		p->peers[slot].delivered = true;
-	waiters_answer(p, slot, BASE_OK);
+	for (unsigned s = IPC_SLOT_FIRST; s <= IPC_SLOT_LAST && p->refusals != 0; s++) {
+		if (p->peers[s].refused == 0)
+			continue;
+		*slot = (uint8_t)s;
+		*error = p->peers[s].refused;
+		p->peers[s].refused = 0;
+		p->refusals--;
+		return true;
+	}
+	return false;
+}
+
+void process_pair_delivered(struct process *p, uint8_t slot, uint64_t generation, int error)
+{
+	struct process_peer_entry *peer = &p->peers[slot];
+
+	if (error == BASE_OK) {
+		if (peer->generation == generation)
+			peer->delivered = true;
+		waiters_answer(p, slot, BASE_OK);
+		return;
+	}
+	if (peer->generation != generation)
+		return; /* the next one is on its way */
+	/* As if it had not come: who asks again asks the broker, which gives the same pair once more. */
+	peer_forget(p, slot);
+	peer->by_event = true;
+	process_pair_refuse(p, slot, error);
 }
 
 static void *map_shared(int fd, size_t bytes)
@@ -146,6 +168,8 @@ void process_pair_take(struct process *p, const struct ipc_pair *pair, struct ip
 	peer->pidfd = fds->fd[3];
 	peer->ask = PROCESS_ASK_NONE;
 	peer->by_event = false;
+	p->refusals -= peer->refused != 0;
+	peer->refused = 0;
 	fds->count = 0;
 	process_event_add(p, event);
 	process_watch(p, peer->pidfd, PROCESS_TAG_PEER, pair->slot);

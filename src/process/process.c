@@ -25,6 +25,8 @@ _Static_assert(PROCESS_STRAY_MAX == IPC_STRAY_MAX, "what is taken can be sent");
 
 #define PROCESS_CONNECT_SECONDS 5
 #define PROCESS_WELCOME_NS (10 * BASE_SEC) /* a new broker waits for survivors of the last one */
+#define PROCESS_HELLO_NS (2 * BASE_SEC)    /* the user's descriptors in flight become fewer, or do not */
+#define PROCESS_HELLO_PAUSE_MS 50          /* at most, between tries */
 #define PROCESS_TRIES 8                    /* a broker that ends for idleness just now is no reason to fail */
 
 static pthread_mutex_t instance_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -220,6 +222,32 @@ fail:
 	return err;
 }
 
+/*
+ * HELLO carries descriptors. The kernel lets a user have only so many in flight (ETOOMANYREFS), and nothing tells when they have
+ * become fewer: while many programs start together it takes a moment.
+ */
+static int hello_say(struct process *p, int fd)
+{
+	uint64_t deadline = base_clock_now() + PROCESS_HELLO_NS;
+	int err, cause;
+
+	for (int pause = 1;; pause = pause < PROCESS_HELLO_PAUSE_MS / 2 ? pause * 2 : PROCESS_HELLO_PAUSE_MS) {
+		err = process_hello_send(p, fd, false);
+		cause = errno;
+		if (err != BASE_ERR_AGAIN || base_clock_now() >= deadline)
+			break;
+		poll(NULL, 0, pause);
+	}
+	if (err != BASE_ERR_AGAIN)
+		return err;
+	if (cause == ETOOMANYREFS)
+		base_error("too many file descriptors of this user are on their way between processes (ETOOMANYREFS); start fewer "
+			"RDMA programs at a time or raise the limit (ulimit -n)");
+	else
+		base_error("the broker takes no message now (%s); end softverbsd of your user and try again", strerror(cause));
+	return BASE_ERR_BUSY;
+}
+
 /* One connection and its answer. BASE_ERR_GONE: the broker ended meanwhile. */
 static int join_once(struct process *p)
 {
@@ -229,7 +257,7 @@ static int join_once(struct process *p)
 
 	if (err != BASE_OK)
 		return err;
-	err = process_hello_send(p, fd, false);
+	err = hello_say(p, fd);
 	if (err == BASE_OK)
 		err = answer_wait(fd, &m, &fds);
 	if (err == BASE_OK && m.type == IPC_REFUSED) {
@@ -245,7 +273,7 @@ static int join_once(struct process *p)
 		base_error("the broker does not answer; end softverbsd of your user and try again");
 	else if (err == BASE_ERR_NOMEM)
 		base_error("no file descriptor or memory is left for the connection to the broker; raise the limit (ulimit -n)");
-	else if (err != BASE_OK && err != BASE_ERR_GONE)
+	else if (err != BASE_OK && err != BASE_ERR_GONE && err != BASE_ERR_BUSY)
 		base_error("the broker's answer makes no sense (%s); use libraries and softverbsd of one release", base_err_text(err));
 	return err;
 }

@@ -32,7 +32,8 @@ struct process; /* opaque */
 
 /*
  * Connects within 5 s. BASE_ERR_NODEV: no broker could be reached or started; BASE_ERR_NOMEM: all 254 slots are taken, or no
- * memory or descriptors; BASE_ERR_UNSUPPORTED: the broker speaks another version. One line on standard error has said why.
+ * memory or descriptors; BASE_ERR_BUSY: too many descriptors of this user are in flight, for 2 s already;
+ * BASE_ERR_UNSUPPORTED: the broker speaks another version. One line on standard error has said why.
  */
 int process_get(struct process **out);
 void process_put(struct process *process);
@@ -74,9 +75,15 @@ struct process_pair {
 };
 
 struct process_events {
-	/* Asked for by us or by the peer; once per generation. Handed over. A pair to a slot that had one before replaces it. */
-	void (*pair_arrived)(void *context, const struct process_pair *pair);
-	/* A process_pair_ask() ended in an error: BASE_ERR_NOENT nobody has this slot, BASE_ERR_NOMEM, BASE_ERR_GONE. */
+	/*
+	 * Asked for by us or by the peer; once per generation that was taken (0). Handed over, also when it fails: then
+	 * pair_refused() follows, and the next ask brings the pair again. A pair to a slot that had one before replaces it.
+	 */
+	int (*pair_arrived)(void *context, const struct process_pair *pair);
+	/*
+	 * A process_pair_ask() ended in an error: BASE_ERR_NOENT nobody has this slot, BASE_ERR_NOMEM, BASE_ERR_GONE; or
+	 * pair_arrived() did.
+	 */
 	void (*pair_refused)(void *context, uint8_t slot, int error);
 	/* The process behind the slot is gone; `closed` is set in the pair. After this the slot may belong to somebody else. */
 	void (*peer_gone)(void *context, uint8_t slot, uint64_t generation);

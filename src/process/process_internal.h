@@ -32,6 +32,7 @@ struct process_peer_entry {
 	int memfd, pidfd;    /* owned; -1 without pair */
 	enum process_ask ask;
 	bool by_event;       /* process_pair_ask() wants to hear of a refusal */
+	int refused;         /* pair_refused() is due, with this; 0: it is not. No event: what came of want of memory needs none. */
 };
 
 struct process_waiter {
@@ -43,7 +44,6 @@ struct process_waiter {
 
 enum process_event_type {
 	PROCESS_EVENT_PAIR,
-	PROCESS_EVENT_REFUSED,
 	PROCESS_EVENT_GONE,
 	PROCESS_EVENT_NETDEV,
 	PROCESS_EVENT_STRAY,
@@ -55,8 +55,7 @@ enum process_event_type {
 struct process_event {
 	struct process_event *next;
 	enum process_event_type type;
-	struct process_pair pair; /* PAIR; slot and generation of GONE; slot of REFUSED */
-	int error;
+	struct process_pair pair; /* PAIR; slot and generation of GONE */
 	uint64_t devices;
 	struct sockaddr_in6 from;
 	size_t len;
@@ -126,6 +125,7 @@ struct process {
 	struct process_peer_entry peers[IPC_SLOTS];
 	struct process_waiter *waiters;
 	struct process_event *first, *last;
+	unsigned refusals; /* peers with `refused` */
 	unsigned strays;
 	const struct process_events *events;
 	void *events_context;
@@ -145,6 +145,7 @@ int process_watch(struct process *p, int fd, enum process_tag tag, unsigned numb
 int process_hello_send(struct process *p, int fd, bool resume);
 void process_output(struct process *p);                              /* lock held: sends what is due */
 void process_event_add(struct process *p, struct process_event *event); /* lock held; takes it */
+void process_event_wake(struct process *p);                          /* lock held: there is something to dispatch */
 struct process_event *process_event_new(enum process_event_type type, size_t extra);
 void process_event_free(struct process_event *event);
 
@@ -167,6 +168,7 @@ void process_cm_free(struct process *p);
 void process_pair_take(struct process *p, const struct ipc_pair *pair, struct ipc_fds *fds); /* closes or takes fds */
 void process_pair_refuse(struct process *p, uint8_t slot, int error);
 void process_peer_gone(struct process *p, uint8_t slot, uint64_t generation);
-void process_pair_delivered(struct process *p, uint8_t slot, uint64_t generation);
+void process_pair_delivered(struct process *p, uint8_t slot, uint64_t generation, int error); /* what pair_arrived() said */
+bool process_pair_refusal_next(struct process *p, uint8_t *slot, int *error);                /* takes the next that is due */
 
 #endif

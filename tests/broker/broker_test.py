@@ -8,6 +8,7 @@ as an ordinary user (and some tests as two); an ordinary user needs user namespa
 import ctypes
 import os
 import re
+import resource
 import select
 import signal
 import socket
@@ -50,14 +51,15 @@ def prepare():
     return True
 
 
-def identity(user):
-    if not ROOT:
-        return None
-
+def identity(user, files=None):
+    """files: the soft limit of open files."""
     def change():
-        os.setgroups([])
-        os.setgid(user)
-        os.setuid(user)
+        if files is not None:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (files, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+        if ROOT:
+            os.setgroups([])
+            os.setgid(user)
+            os.setuid(user)
     return change
 
 
@@ -65,12 +67,12 @@ class Client:
     """A process at the broker. Lines that are no answer are events, kept in order."""
     all = []
 
-    def __init__(self, user=NOBODY, env=(), expect=True, idle='1'):
+    def __init__(self, user=NOBODY, env=(), expect=True, idle='1', files=None):
         self.events, self.err = [], tempfile.TemporaryFile(mode='w+')
         full = dict(os.environ, SOFTVERBS_BROKER=SOFTVERBSD, SOFTVERBS_IDLE_SECONDS=idle, HOME='/nonexistent')
         full.update(env)
         self.p = subprocess.Popen([CLIENT, 'run'], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.err, env=full,
-                                  preexec_fn=identity(user), cwd='/tmp', bufsize=0)
+                                  preexec_fn=identity(user, files), cwd='/tmp', bufsize=0)
         self.buf, self.slot = b'', None
         Client.all.append(self)
         if expect:
@@ -327,6 +329,29 @@ def test_pairs():
     a.quit()
     c.quit()
     assert stat()['pairs'] == 0
+
+
+def test_pair_that_does_not_fit():
+    """A pair that arrives and cannot be used is no pair: who asked hears of it, and the next ask brings the pair again."""
+    a, b = Client(), Client()
+    a.ask('fail 2', 'fail 2')
+    a.ask(f'ask {b.slot}', f'ask {b.slot} ok')
+    a.event(f'refused {b.slot} out of memory or ids')
+    a.ask(f'pair {b.slot} 5000', f'pair {b.slot} out of memory or ids')
+    a.event(f'refused {b.slot} out of memory or ids')
+    a.ask(f'ask {b.slot}', f'ask {b.slot} ok')
+    generation = a.event(rf'pair {b.slot} (\d+)')[1]
+    assert generation == b.event(rf'pair {a.slot} (\d+)')[1], 'it is the same pair at last'
+    b.ask(f'poke {a.slot} 7', 'poked 7')
+    a.ask(f'peek {b.slot}', r'peeked 7 wake \d+')
+    # The peer asked, not we.
+    c = Client()
+    c.ask('fail 1', 'fail 1')
+    a.pair(c)
+    c.event(f'refused {a.slot} out of memory or ids')
+    c.pair(a)
+    b.kill()
+    a.event(rf'gone {b.slot} {generation}')
 
 
 def test_killed_client():
@@ -657,6 +682,24 @@ def test_refusals():
     s = stat()
     assert s['clients'] == 1 and s['refused'] == 7, s
     c.quit()
+
+
+def test_too_many_in_flight():
+    """The vault alone is more descriptors in flight than such a limit allows: the kernel lets this process send none."""
+    first = Client()
+    if not first.wire:
+        raise Skip('no vault of sockets without a wire')
+    late = Client(files=64, expect=False)
+    m = late.wait(r'joined .*|error (.*)', 20)
+    assert m[1] == 'still in use', m[0]
+    assert 'ETOOMANYREFS' in late.said() and 'ulimit -n' in late.said(), late.said()
+    assert 'makes no sense' not in late.said()
+    # It tries again: here the limit is what changes while it waits.
+    late = Client(files=64, expect=False)
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    time.sleep(0.3)  # nothing shows that it has tried once
+    subprocess.run(['prlimit', f'--pid={late.p.pid}', f'--nofile={hard}:'], check=True, preexec_fn=identity(NOBODY))
+    late.joined()
 
 
 def test_impostor():

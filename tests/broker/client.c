@@ -26,11 +26,19 @@
 
 static struct process *process;
 static struct process_pair pairs[IPC_SLOTS];
+static unsigned long to_fail; /* pairs that are not taken, as if memory had run out */
 
-static void on_pair(void *context, const struct process_pair *pair)
+static int on_pair(void *context, const struct process_pair *pair)
 {
 	struct process_pair *mine = &pairs[pair->slot];
 
+	if (to_fail > 0) {
+		to_fail--;
+		munmap(pair->map, IPC_PAIR_BYTES);
+		munmap(pair->peer_wake, IPC_WAKE_BYTES);
+		close(pair->peer_eventfd);
+		return BASE_ERR_NOMEM;
+	}
 	if (mine->map != NULL) {
 		munmap(mine->map, IPC_PAIR_BYTES);
 		munmap(mine->peer_wake, IPC_WAKE_BYTES);
@@ -38,6 +46,7 @@ static void on_pair(void *context, const struct process_pair *pair)
 	}
 	*mine = *pair;
 	printf("event pair %u %llu\n", pair->slot, (unsigned long long)pair->generation);
+	return BASE_OK;
 }
 
 static void on_refused(void *context, uint8_t slot, int error)
@@ -156,6 +165,8 @@ static bool command(char *line)
 		printf("pair %lu %s\n", a, base_err_text(process_pair_request(process, (uint8_t)a, b * BASE_MSEC)));
 	else if (strcmp(word, "ask") == 0)
 		printf("ask %lu %s\n", a, base_err_text(process_pair_ask(process, (uint8_t)a)));
+	else if (strcmp(word, "fail") == 0)
+		printf("fail %lu\n", to_fail = a);
 	else if (strcmp(word, "poke") == 0 && pair->map != NULL)
 		printf("poked %u\n", ((uint8_t *)pair->map)[IPC_PAIR_RING_OFFSET(pair->low ? 0 : 1)] = (uint8_t)b);
 	else if (strcmp(word, "peek") == 0 && pair->map != NULL)

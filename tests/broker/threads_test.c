@@ -34,12 +34,13 @@ static _Atomic bool stop;
 static _Atomic unsigned arrived[IPC_SLOTS], restored, bad;
 static uint8_t peers[PEERS];
 
-static void on_pair(void *context, const struct process_pair *pair)
+static int on_pair(void *context, const struct process_pair *pair)
 {
 	atomic_fetch_add(&arrived[pair->slot], 1);
 	munmap(pair->map, IPC_PAIR_BYTES);
 	munmap(pair->peer_wake, IPC_WAKE_BYTES);
 	close(pair->peer_eventfd);
+	return BASE_OK;
 }
 
 static void on_restored(void *context)
