@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "dma/access.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "base/err.h"
 #include "dma/copy.h"
@@ -14,7 +16,7 @@ void dma_view_init(struct dma_view *view, struct dma_table *table, uint32_t pd)
 }
 
 /* NULL: unknown or stale. The acquire load makes the plain fields of the entry those of this key. */
-static struct dma_entry *find(struct dma_view *view, uint32_t key)
+struct dma_entry *dma_view_find(struct dma_view *view, uint32_t key)
 {
 	struct dma_entry *entry = view->last;
 
@@ -34,13 +36,33 @@ static struct dma_entry *find(struct dma_view *view, uint32_t key)
 	return entry;
 }
 
-/* Where [va, va + len) lies in this process. len is not 0. */
-static int locate(struct dma_view *view, uint32_t key, uint64_t va, uint64_t len, uint32_t access, uintptr_t *out)
+/* The key was seen: it does not change any more. */
+static uint32_t kind_of(const struct dma_entry *entry)
 {
-	struct dma_entry *entry = find(view, key);
+	return atomic_load_explicit(&entry->kind, memory_order_relaxed);
+}
 
-	if (entry == NULL || entry->pd != view->pd || (entry->access & access) != access)
-		return BASE_ERR_KEY;
+/* May the holder of this view use the window? */
+static bool window_is_for(const struct dma_entry *entry, uint32_t kind, const struct dma_view *view)
+{
+	switch ((enum dma_kind)kind) {
+	case DMA_REGION:
+	case DMA_NULL_REGION:
+		break;
+	case DMA_WINDOW_1:
+		return entry->pd == view->pd;
+	case DMA_WINDOW_2A:
+		return entry->owner == view->owner;
+	case DMA_WINDOW_2B:
+		return entry->owner == view->owner && entry->pd == view->pd;
+	case DMA_KINDS:
+		break;
+	}
+	return false;
+}
+
+static int place(const struct dma_entry *entry, uint64_t va, uint64_t len, uintptr_t *out)
+{
 	uint64_t offset = va - entry->iova;
 	if (va < entry->iova || offset > entry->length || len > entry->length - offset)
 		return BASE_ERR_RANGE;
@@ -48,13 +70,56 @@ static int locate(struct dma_view *view, uint32_t key, uint64_t va, uint64_t len
 	return 0;
 }
 
+/* Where [va, va + len) of an rkey lies in this process. len is not 0. */
+static int locate(struct dma_view *view, uint32_t key, uint64_t va, uint64_t len, uint32_t access, uintptr_t *out)
+{
+	const struct dma_entry *entry = dma_view_find(view, key);
+
+	if (entry == NULL || (entry->access & access) != access)
+		return BASE_ERR_KEY;
+	uint32_t kind = kind_of(entry);
+	if (kind == DMA_REGION ? entry->pd != view->pd : !window_is_for(entry, kind, view))
+		return BASE_ERR_KEY;
+	return place(entry, va, len, out);
+}
+
+/* The same for an lkey. NOWHERE: in a null region. */
+enum { NOWHERE = 1 };
+static int locate_local(struct dma_view *view, uint32_t key, uint64_t va, uint64_t len, uint32_t access, uintptr_t *out)
+{
+	const struct dma_entry *entry = dma_view_find(view, key);
+
+	if (entry == NULL || kind_of(entry) > DMA_NULL_REGION || entry->pd != view->pd || (entry->access & access) != access)
+		return BASE_ERR_KEY;
+	if (__builtin_expect(kind_of(entry) == DMA_REGION, 1))
+		return place(entry, va, len, out);
+	return NOWHERE;
+}
+
+int dma_local_range(struct dma_view *view, uint32_t lkey, uint64_t va, uint64_t len, struct dma_range *out)
+{
+	const struct dma_entry *entry = dma_view_find(view, lkey);
+	uintptr_t at;
+
+	if (entry == NULL)
+		return BASE_ERR_KEY;
+	if (kind_of(entry) != DMA_REGION)
+		return BASE_ERR_INVAL;
+	if (entry->pd != view->pd)
+		return BASE_ERR_PERM;
+	int err = place(entry, va, len, &at);
+	if (err == 0)
+		*out = (struct dma_range){ .addr = at, .access = entry->access };
+	return err;
+}
+
 int dma_local_check(struct dma_view *view, const struct dma_sge *sge, uint32_t num_sge, uint32_t access)
 {
 	for (uint32_t i = 0; i < num_sge; i++) {
 		uintptr_t at;
-		int err = sge[i].length == 0 ? 0 : locate(view, sge[i].lkey, sge[i].addr, sge[i].length, access, &at);
+		int err = sge[i].length == 0 ? 0 : locate_local(view, sge[i].lkey, sge[i].addr, sge[i].length, access, &at);
 
-		if (err != 0)
+		if (err < 0)
 			return err;
 	}
 	return 0;
@@ -74,9 +139,14 @@ static int walk(struct dma_view *view, const struct dma_sge *sge, uint32_t num_s
 
 		if (part > len)
 			part = len;
-		int err = locate(view, sge[i].lkey, sge[i].addr + offset, part, out ? DMA_LOCAL_WRITE : 0, &at);
-		if (err == 0)
+		int err = locate_local(view, sge[i].lkey, sge[i].addr + offset, part, out ? DMA_LOCAL_WRITE : 0, &at);
+		if (err == NOWHERE) {
+			err = 0;
+			if (!out)
+				memset(ours, 0, part);
+		} else if (err == 0) {
 			err = out ? dma_copy_out((void *)at, ours, part) : dma_copy_in(ours, (const void *)at, part);
+		}
 		if (err != 0)
 			return err;
 		ours += part;

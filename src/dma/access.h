@@ -4,12 +4,14 @@
  * touches it.
  *
  * A view is one object's eye on the table: its protection domain, and the last entry it used. Errors: BASE_ERR_KEY (unknown,
- * stale, foreign PD, right missing), BASE_ERR_RANGE (outside the region), BASE_ERR_FAULT (memory behind a valid key went away).
+ * stale, foreign PD, right missing, a window's key for local memory), BASE_ERR_RANGE (outside the region), BASE_ERR_FAULT (memory
+ * behind a valid key went away).
  * Threads: the holder of the progress lock (see dma/mr.h). Signals: a fault inside never reaches the application.
  */
 #ifndef DMA_ACCESS_H
 #define DMA_ACCESS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "dma/mr.h"
@@ -25,6 +27,7 @@ struct dma_view {
 	struct dma_table *table;
 	uint32_t pd;
 	uint32_t last_key; /* 0: none */
+	uint64_t owner;    /* whose view it is, never the same for two; 0: of none that a window of type 2 could be bound to */
 	struct dma_entry *last;
 };
 
@@ -32,6 +35,15 @@ void dma_view_init(struct dma_view *view, struct dma_table *table, uint32_t pd);
 
 /* access: 0 to read, DMA_LOCAL_WRITE to write. Elements of length 0 are not looked at. */
 int dma_local_check(struct dma_view *view, const struct dma_sge *sge, uint32_t num_sge, uint32_t access);
+/*
+ * Where a part of a region lies, and what the region grants. BASE_ERR_INVAL: windows and null regions have no place;
+ * BASE_ERR_PERM: another domain's.
+ */
+struct dma_range {
+	uintptr_t addr;
+	uint32_t access;
+};
+int dma_local_range(struct dma_view *view, uint32_t lkey, uint64_t va, uint64_t len, struct dma_range *out);
 /* [offset, offset + len) of the concatenated elements. BASE_ERR_RANGE: they are shorter. */
 int dma_gather(struct dma_view *view, const struct dma_sge *sge, uint32_t num_sge, uint64_t offset, void *dst, uint32_t len);
 int dma_scatter(struct dma_view *view, const struct dma_sge *sge, uint32_t num_sge, uint64_t offset, const void *src,

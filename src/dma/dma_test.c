@@ -165,7 +165,7 @@ static void registration_rules(void **state)
 		{ 0, 0 }, { 1, 0 }, { 4, 0 }, { 5, 0 }, { 0x3f, 0 },
 		{ 2, BASE_ERR_INVAL }, { 8, BASE_ERR_INVAL }, { 6, BASE_ERR_INVAL }, { 0xa, BASE_ERR_INVAL }, { 3, 0 }, { 9, 0 },
 		{ 1 << 20, 0 }, { 1 << 29 | 1, 0 }, /* optional: ignored */
-		{ 0x40, BASE_ERR_INVAL }, { 0x80, BASE_ERR_INVAL }, { 0x100, BASE_ERR_INVAL }, { 0x200, BASE_ERR_INVAL },
+		{ 0x40, 0 }, { 0x80, 0 }, { 0x100, 0 }, { 0x304, 0 }, { 0x400, BASE_ERR_INVAL },
 		{ 1 << 19, BASE_ERR_INVAL }, { 1 << 30, BASE_ERR_INVAL }, { 1u << 31, BASE_ERR_INVAL },
 	};
 	uint32_t index, key;

@@ -154,3 +154,19 @@ int dma_maps_check_text(uint64_t addr, uint64_t len, bool write)
 {
 	return check(addr, len, write, false);
 }
+
+uint64_t dma_maps_page_size(uint64_t addr)
+{
+	struct maps_query query = { .size = sizeof(query), .address = addr };
+	int cancel;
+	bool found = false;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		found = ioctl(fd, MAPS_QUERY, &query) == 0;
+		close(fd);
+	}
+	pthread_setcancelstate(cancel, NULL);
+	return found ? query.vma_page_size : 0;
+}

@@ -16,4 +16,7 @@ int dma_maps_check(uint64_t addr, uint64_t len, bool write);
 /* The same by the text alone: what older kernels get. For tests. */
 int dma_maps_check_text(uint64_t addr, uint64_t len, bool write);
 
+/* Bytes of the pages that are mapped at addr; 0: not known (older kernels), or nothing there. */
+uint64_t dma_maps_page_size(uint64_t addr);
+
 #endif

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/err.h"
 #include "base/log.h"
@@ -56,7 +57,27 @@ uint32_t dma_table_key_index(const struct dma_table *table, uint32_t key)
 	return dma_key_unmix(&table->secret, key >> 8) & (DMA_ENTRIES_MAX - 1);
 }
 
-static int region_check(const struct dma_region *region)
+uint32_t dma_table_entry_key(const struct dma_table *table, uint32_t index)
+{
+	return key_make(table, index, table->entries[index].generation - 1);
+}
+
+/* What is not known to be small passes: the flag is a promise, not a request. The implicit region has no pages of its own. */
+static int huge_check(const struct dma_region *region)
+{
+	bool is_whole = region->addr == 0 && region->length == UINT64_MAX;
+
+	if (!(region->access & DMA_HUGETLB))
+		return 0;
+	uint64_t page = is_whole ? 0 : dma_maps_page_size(region->addr);
+	if (is_whole || (page != 0 && page <= (uint64_t)sysconf(_SC_PAGESIZE))) {
+		base_explain("memory registration refused: HUGETLB for pages that are not huge");
+		return BASE_ERR_INVAL;
+	}
+	return 0;
+}
+
+int dma_table_check(const struct dma_region *region)
 {
 	uint32_t must = region->access & ~(uint32_t)DMA_OPTIONAL;
 
@@ -72,6 +93,8 @@ static int region_check(const struct dma_region *region)
 		base_explain("memory registration refused: the range wraps around");
 		return BASE_ERR_INVAL;
 	}
+	if (must & DMA_ON_DEMAND)
+		return huge_check(region);
 	if (dma_maps_check(region->addr, region->length, must & DMA_LOCAL_WRITE) != 0) {
 		base_explain("memory registration refused: %#llx + %#llx is not mapped%s", (unsigned long long)region->addr,
 			     (unsigned long long)region->length, must & DMA_LOCAL_WRITE ? " writable" : "");
@@ -93,37 +116,86 @@ static bool take_index(struct dma_table *table, uint32_t *index)
 	return true;
 }
 
-int dma_table_reg(struct dma_table *table, const struct dma_region *region, uint32_t *index, uint32_t *key)
+/* An entry that no key leads to, and the key that it will have. */
+static int entry_take(struct dma_table *table, uint32_t *index, uint32_t *key)
 {
-	int err = region_check(region);
-	uint32_t at;
-
-	if (err != 0)
-		return err;
 	dma_guard_install();
 	pthread_mutex_lock(&table->lock);
-	bool found = take_index(table, &at);
+	bool found = take_index(table, index);
 	if (found)
 		table->used++;
 	pthread_mutex_unlock(&table->lock);
 	if (!found)
 		return BASE_ERR_NOMEM;
-
-	/* The entry is ours alone: no key leads to it. */
-	struct dma_entry *entry = &table->entries[at];
-	uint32_t fresh_key;
+	struct dma_entry *entry = &table->entries[*index];
+	/* Of a window the low byte is the program's: the others must not be 0 by themselves. */
 	do
-		fresh_key = key_make(table, at, entry->generation++);
-	while (fresh_key == 0);
+		*key = key_make(table, *index, entry->generation++);
+	while (*key >> 8 == 0);
+	return 0;
+}
+
+static void entry_fill(struct dma_entry *entry, const struct dma_region *region)
+{
 	entry->pd = region->pd;
 	entry->access = region->access & DMA_SUPPORTED;
 	entry->iova = region->iova;
 	entry->length = region->length;
 	entry->addr = region->addr;
-	atomic_store_explicit(&entry->key, fresh_key, memory_order_release);
+}
+
+static int entry_make(struct dma_table *table, const struct dma_region *region, enum dma_kind kind, uint32_t *index,
+		      uint32_t *key)
+{
+	uint32_t at, fresh_key;
+	int err = entry_take(table, &at, &fresh_key);
+
+	if (err != 0)
+		return err;
+	struct dma_entry *entry = &table->entries[at];
+	entry_fill(entry, region);
+	entry->link = 0;
+	entry->owner = 0;
+	atomic_store_explicit(&entry->kind, kind, memory_order_release);
+	if (kind <= DMA_NULL_REGION)
+		atomic_store_explicit(&entry->key, fresh_key, memory_order_release);
 	*index = at;
 	*key = fresh_key;
 	return 0;
+}
+
+int dma_table_reg(struct dma_table *table, const struct dma_region *region, uint32_t *index, uint32_t *key)
+{
+	int err = dma_table_check(region);
+
+	return err != 0 ? err : entry_make(table, region, DMA_REGION, index, key);
+}
+
+int dma_table_reg_null(struct dma_table *table, uint32_t pd, uint32_t *index, uint32_t *key)
+{
+	const struct dma_region all = { .length = UINT64_MAX, .pd = pd, .access = DMA_LOCAL_WRITE };
+
+	return entry_make(table, &all, DMA_NULL_REGION, index, key);
+}
+
+int dma_table_window(struct dma_table *table, uint32_t pd, enum dma_kind kind, uint32_t *index, uint32_t *key)
+{
+	const struct dma_region none = { .pd = pd };
+
+	assert(kind > DMA_NULL_REGION && kind < DMA_KINDS);
+	return entry_make(table, &none, kind, index, key);
+}
+
+void dma_table_change(struct dma_table *table, uint32_t index, const struct dma_region *region)
+{
+	assert(index < table->count);
+	struct dma_entry *entry = &table->entries[index];
+	uint32_t key = atomic_load(&entry->key);
+
+	assert(key != 0 && entry->kind == DMA_REGION && entry->link == 0);
+	dma_table_revoke(table, index);
+	entry_fill(entry, region);
+	atomic_store_explicit(&entry->key, key, memory_order_release);
 }
 
 void dma_table_revoke(struct dma_table *table, uint32_t index)

@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #define EXPORT_MAGIC 0x45765373u /* "sSvE" as bytes in memory */
-#define EXPORT_VERSION 1u
+#define EXPORT_VERSION 2u
 
 enum {
 	EXPORT_PAGE = 4096,
@@ -66,13 +66,15 @@ struct export_name {
 	char text[EXPORT_NAME_BYTES];
 };
 
-/* A memory region; what each word means is dma's (struct dma_entry, the same 64 bytes). */
+/* A memory region or window; what each word means is dma's (struct dma_entry, the same 64 bytes). */
 struct export_mr {
 	_Atomic uint32_t key;
 	uint32_t pd, access, generation;
 	uint64_t iova, length, addr;
 	_Atomic uint64_t revocation;
-	uint64_t reserved[2];
+	_Atomic uint32_t kind;
+	uint32_t link;
+	uint64_t owner;
 };
 _Static_assert(sizeof(struct export_mr) == 64, "part of the format");
 

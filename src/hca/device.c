@@ -21,6 +21,9 @@ enum {
 	CAP_SYS_IMAGE_GUID = 1 << 11,
 	CAP_RC_RNR_NAK_GEN = 1 << 12,
 	CAP_SRQ_RESIZE = 1 << 13,
+	CAP_MEM_WINDOW = 1 << 17,
+	CAP_MEM_WINDOW_TYPE_2A = 1 << 23,
+	CAP_MEM_WINDOW_TYPE_2B = 1 << 24,
 };
 enum { PORT_CAP_CM_SUP = 1 << 16, PHYS_STATE_DISABLED = 3, PHYS_STATE_LINK_UP = 5, WIDTH_1X = 1, SPEED_10G = 4 };
 
@@ -109,10 +112,13 @@ void hca_device_query(const struct hca_device *device, struct hca_device_attr *o
 		.identity = device->config.identity,
 		.max_mr_size = UINT64_MAX,
 		.page_size_cap = 0xfffff000,
+		.max_dm_size = HCA_MAX_DM_BYTES,
 		.cap_flags = CAP_BAD_PKEY_CNTR | CAP_BAD_QKEY_CNTR | CAP_CHANGE_PHY_PORT | CAP_UD_AV_PORT_ENFORCE |
-			     CAP_PORT_ACTIVE_EVENT | CAP_SYS_IMAGE_GUID | CAP_RC_RNR_NAK_GEN | CAP_SRQ_RESIZE,
+			     CAP_PORT_ACTIVE_EVENT | CAP_SYS_IMAGE_GUID | CAP_RC_RNR_NAK_GEN | CAP_SRQ_RESIZE |
+			     CAP_MEM_WINDOW |
+			     (device->config.windows_2a ? CAP_MEM_WINDOW_TYPE_2A : CAP_MEM_WINDOW_TYPE_2B),
 		.max_qp = HCA_MAX_QP, .max_qp_wr = HCA_MAX_QP_WR, .max_sge = HCA_MAX_SGE, .max_sge_rd = HCA_MAX_SGE,
-		.max_cq = HCA_MAX_CQ, .max_cqe = HCA_MAX_CQE, .max_mr = HCA_MAX_MR, .max_pd = HCA_MAX_PD,
+		.max_cq = HCA_MAX_CQ, .max_cqe = HCA_MAX_CQE, .max_mr = HCA_MAX_MR, .max_mw = HCA_MAX_MR, .max_pd = HCA_MAX_PD,
 		.max_qp_rd_atom = HCA_MAX_RD_ATOM, .max_res_rd_atom = HCA_MAX_RD_ATOM * HCA_MAX_QP,
 				.max_qp_init_rd_atom = HCA_MAX_RD_ATOM,
 		.max_ah = HCA_MAX_AH, .max_srq = HCA_MAX_SRQ, .max_srq_wr = HCA_MAX_SRQ_WR, .max_srq_sge = HCA_MAX_SRQ_SGE,

@@ -50,6 +50,7 @@ struct hca_device_config {
 	struct hca_identity identity;
 	int active_mtu;               /* a code, 1..5 */
 	bool port_active;
+	bool windows_2a;              /* windows of type 2 are of kind 2A; false: 2B, which asks for the domain as well */
 };
 
 /* Values of enum ibv_port_state. */
@@ -66,9 +67,9 @@ struct hca_port_attr {
 /* Names and meaning as in ibv_device_attr; cap_flags are values of ibv_device_cap_flags. */
 struct hca_device_attr {
 	struct hca_identity identity;
-	uint64_t max_mr_size, page_size_cap;
+	uint64_t max_mr_size, page_size_cap, max_dm_size;
 	uint32_t cap_flags;
-	int max_qp, max_qp_wr, max_sge, max_sge_rd, max_cq, max_cqe, max_mr, max_pd, max_qp_rd_atom, max_res_rd_atom,
+	int max_qp, max_qp_wr, max_sge, max_sge_rd, max_cq, max_cqe, max_mr, max_mw, max_pd, max_qp_rd_atom, max_res_rd_atom,
 		max_qp_init_rd_atom, max_ah, max_srq, max_srq_wr, max_srq_sge, max_inline, comp_vectors;
 	bool atomics;                 /* ATOMIC_HCA */
 	uint16_t max_pkeys;

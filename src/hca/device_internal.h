@@ -50,6 +50,7 @@ struct hca_device {
 	uint32_t port_group;
 	uint32_t qp_group; /* only the names count: the values are in the entries of the QPs */
 	_Atomic uint64_t *counters; /* enum hca_port_counter; progress lock */
+	_Atomic uint64_t dm_used; /* bytes of device memory */
 	_Atomic int active_mtu;
 	_Atomic bool active;
 	pthread_mutex_t lock; /* of the list of contexts; before any async_lock */

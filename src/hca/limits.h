@@ -15,7 +15,8 @@ enum {
 	HCA_MAX_SRQ = 65536,
 	HCA_MAX_SRQ_WR = 65536,
 	HCA_MAX_SRQ_SGE = 32,
-	HCA_MAX_MR = 1 << 18,
+	HCA_MAX_MR = 1 << 18,      /* and windows: they share one table */
+	HCA_MAX_DM_BYTES = 1 << 18, /* of a device and process, in all */
 	HCA_MAX_PD = 1 << 20,
 	HCA_MAX_AH = 1 << 20,
 	HCA_MAX_RD_ATOM = 16,

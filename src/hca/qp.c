@@ -71,6 +71,8 @@ static int sq_allocate(struct hca_qp *qp, struct hca_qp_cap *cap)
 	cap->max_send_wr = depth;
 	cap->max_send_sge = max_u32(cap->max_send_sge, 1);
 	area = max_u32(cap->max_send_sge * (uint32_t)sizeof(struct transport_sge), cap->max_inline);
+	/* As many adapters do: programs of the RDMA CM family send a few bytes inline and never asked for it. */
+	cap->max_inline = area < HCA_MAX_INLINE ? area : HCA_MAX_INLINE;
 	qp->sq.stride = ((uint32_t)sizeof(struct transport_wqe) + area + SLOT_ALIGN - 1) & ~(uint32_t)(SLOT_ALIGN - 1);
 	qp->sq.depth = depth;
 	int err = hca_buffer_alloc(&qp->sq_memory, qp->pd, HCA_RESOURCE_SEND_QUEUE, (size_t)qp->sq.stride * depth);
@@ -105,6 +107,7 @@ static void export_begin(struct hca_qp *qp)
 
 int hca_qp_create(struct hca_pd *pd, struct hca_qp_init *init, struct hca_qp **out)
 {
+	static _Atomic uint64_t last_owner;
 	const struct hca_engine *engine = hca_context_engine(pd->context);
 	struct hca_qp_cap cap = init->cap;
 	int err = init_check(pd, init);
@@ -138,6 +141,8 @@ int hca_qp_create(struct hca_pd *pd, struct hca_qp_init *init, struct hca_qp **o
 	pthread_mutex_init(&qp->sq_lock, NULL);
 	hca_async_source_init(&qp->source, qp->context, qp->user);
 	dma_view_init(&qp->view, qp->context->device->config.memory, pd->number);
+	/* What windows are bound to: not the number, which comes again. */
+	qp->view.owner = atomic_fetch_add(&last_owner, 1) + 1;
 	transport_qp_init(&qp->transport, qp->ops->transport, (struct transport_memory){ &hca_qp_memory_ops, qp }, &qp->sq,
 			  &hca_qp_recv_ops, qp);
 	qp->flow.ops = &qp->ops->flow;

@@ -20,6 +20,8 @@
 #include "transport/queue.h"
 
 struct hca_cq;
+struct hca_mr;
+struct hca_mw;
 struct hca_pd;
 struct hca_qp; /* opaque */
 struct hca_srq;
@@ -50,6 +52,16 @@ struct hca_qp_attr {
 	uint8_t max_rd_atomic, max_dest_rd_atomic, min_rnr_timer, port_num, timeout, retry_cnt, rnr_retry;
 };
 
+/* BIND_MW: what the window gets. The objects are borrowed until the work request is done. */
+struct hca_bind {
+	const struct hca_mw *mw;
+	const struct hca_mr *mr; /* NULL only with length 0 */
+	uint32_t rkey;           /* the window's new one */
+	uint32_t access;         /* values of enum ibv_access_flags */
+	uint64_t addr, length;
+	bool by_type_1;          /* by the verb of type 1 */
+};
+
 /* A send work request. `sge` is borrowed until the call returns. */
 struct hca_send_wr {
 	uint64_t wr_id;
@@ -62,6 +74,7 @@ struct hca_send_wr {
 	uint64_t remote_addr;
 	uint64_t compare_add, swap;
 	const struct hca_ah *ah; /* UD; its path is copied */
+	const struct hca_bind *bind; /* BIND_MW; borrowed until the call returns */
 	uint32_t remote_qpn, remote_qkey;
 };
 
@@ -89,7 +102,8 @@ void *hca_qp_async_token(struct hca_qp *qp);
 
 void hca_qp_post_begin(struct hca_qp *qp);
 /*
- * BASE_ERR_INVAL: state, opcode, SGE count, inline too long or not allowed, atomic length, UD without AH; BASE_ERR_NOMEM: full.
+ * BASE_ERR_INVAL: state, opcode, SGE count, inline too long or not allowed, atomic length, UD without AH, a bind with elements or
+ * without a window; BASE_ERR_NOMEM: full.
  */
 int hca_qp_post_send(struct hca_qp *qp, const struct hca_send_wr *wr);
 /* Makes what was posted since begin visible to the engine (commit) or forgets it, unlocks, and makes progress. */

@@ -2,6 +2,8 @@
 /* The transport's view of user memory: dma through the QP's own protection domain. */
 #include "hca/qp_internal.h"
 
+#include "dma/window.h"
+
 #include <stddef.h>
 
 _Static_assert(sizeof(struct transport_sge) == sizeof(struct dma_sge) &&
@@ -61,6 +63,24 @@ static int remote_atomic(void *host, uint32_t qpn, uint32_t rkey, uint64_t va, e
 	return dma_remote_fetch_add(view_of(host), rkey, va, operand, before);
 }
 
+static int remote_invalidate(void *host, uint32_t qpn, uint32_t rkey)
+{
+	return dma_window_invalidate(view_of(host), rkey, true);
+}
+
+static int local_invalidate(void *host, uint32_t rkey)
+{
+	return dma_window_invalidate(view_of(host), rkey, false);
+}
+
+static int bind_window(void *host, const struct transport_bind *b)
+{
+	const struct dma_bind bind = { .window = b->window, .rkey = b->rkey, .region = b->region, .access = b->access,
+				       .addr = b->addr, .length = b->length, .by_type_1 = b->by_type_1 };
+
+	return dma_window_bind(view_of(host), &bind);
+}
+
 const struct transport_memory_ops hca_qp_memory_ops = {
 	.local_check = local_check,
 	.gather = gather,
@@ -69,4 +89,7 @@ const struct transport_memory_ops hca_qp_memory_ops = {
 	.remote_write = remote_write,
 	.remote_read = remote_read,
 	.remote_atomic = remote_atomic,
+	.remote_invalidate = remote_invalidate,
+	.local_invalidate = local_invalidate,
+	.bind = bind_window,
 };

@@ -5,6 +5,8 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "hca/limits.h"
+#include "hca/mr.h"
+#include "hca/mw.h"
 #include "hca/qp_internal.h"
 
 /* The flags that mean something here; checksum offload is not offered and its flag ignored. */
@@ -12,7 +14,7 @@ enum { FLAGS = TRANSPORT_WQE_FENCE | TRANSPORT_WQE_SIGNALED | TRANSPORT_WQE_SOLI
 enum { RC_OPS = 1 << 0, UC_OPS = 1 << 1, UD_OPS = 1 << 2, INLINE_OK = 1 << 3, ATOMIC = 1 << 4 };
 enum { QPN_MASK = 0xffffff };
 
-/* What each opcode may be used with. Windows and invalidation are refused until they exist. */
+/* What each opcode may be used with. */
 static const uint8_t op_rules[TRANSPORT_OP_COUNT] = {
 	[TRANSPORT_OP_RDMA_WRITE] = RC_OPS | UC_OPS | INLINE_OK,
 	[TRANSPORT_OP_RDMA_WRITE_WITH_IMM] = RC_OPS | UC_OPS | INLINE_OK,
@@ -21,8 +23,8 @@ static const uint8_t op_rules[TRANSPORT_OP_COUNT] = {
 	[TRANSPORT_OP_RDMA_READ] = RC_OPS,
 	[TRANSPORT_OP_COMPARE_SWAP] = RC_OPS | ATOMIC,
 	[TRANSPORT_OP_FETCH_ADD] = RC_OPS | ATOMIC,
-	[TRANSPORT_OP_LOCAL_INV] = 0,
-	[TRANSPORT_OP_BIND_MW] = 0,
+	[TRANSPORT_OP_LOCAL_INV] = RC_OPS | UC_OPS,
+	[TRANSPORT_OP_BIND_MW] = RC_OPS | UC_OPS,
 	[TRANSPORT_OP_SEND_WITH_INV] = RC_OPS | INLINE_OK,
 };
 
@@ -65,6 +67,24 @@ static void path_keep(struct hca_qp *qp, uint32_t slot, const struct hca_send_wr
 	path->dest_qpn = wr->remote_qpn & QPN_MASK;
 }
 
+/* What only its execution can tell (rights, range, domain, a key that is stale by then) becomes a completion with MW_BIND_ERR. */
+static bool bind_is_whole(const struct hca_send_wr *wr)
+{
+	const struct hca_bind *bind = wr->bind;
+
+	return bind != NULL && bind->mw != NULL && wr->num_sge == 0 && (bind->mr != NULL || bind->length == 0);
+}
+
+static void bind_keep(struct transport_wqe *wqe, const struct hca_bind *bind)
+{
+	const struct transport_bind kept = {
+		.window = hca_mw_rkey(bind->mw), .region = bind->mr == NULL ? 0 : hca_mr_lkey(bind->mr), .rkey = bind->rkey,
+		.access = bind->access, .addr = bind->addr, .length = bind->length, .by_type_1 = bind->by_type_1,
+	};
+
+	transport_wqe_bind_set(wqe, &kept);
+}
+
 int hca_qp_post_send(struct hca_qp *qp, const struct hca_send_wr *wr)
 {
 	uint32_t state = atomic_load_explicit(&qp->state, memory_order_acquire);
@@ -90,6 +110,8 @@ int hca_qp_post_send(struct hca_qp *qp, const struct hca_send_wr *wr)
 		return refuse(qp, "message longer than 2^31 bytes");
 	if (qp->type == HCA_QPT_UD && wr->ah == NULL)
 		return refuse(qp, "no address handle");
+	if (wr->opcode == TRANSPORT_OP_BIND_MW && !bind_is_whole(wr))
+		return refuse(qp, "a bind names a window and a region, and no elements");
 	if (qp->sq_staged - atomic_load_explicit(&qp->sq_freed, memory_order_acquire) >= qp->sq.depth)
 		return BASE_ERR_NOMEM;
 
@@ -111,6 +133,8 @@ int hca_qp_post_send(struct hca_qp *qp, const struct hca_send_wr *wr)
 	wqe->flags = (uint8_t)(wr->flags & FLAGS) | (qp->sq_sig_all ? TRANSPORT_WQE_SIGNALED : 0);
 	wqe->status = TRANSPORT_SUCCESS;
 	wqe->vendor_err = 0;
+	if (wr->opcode == TRANSPORT_OP_BIND_MW)
+		bind_keep(wqe, wr->bind);
 	if (is_inline) {
 		uint8_t *at = transport_wqe_inline(wqe);
 

@@ -53,7 +53,14 @@ void verbs_context_fill_ops(struct verbs_context *ex)
 	ops->post_send = verbs_post_send;
 	ops->post_recv = verbs_post_recv;
 	ops->post_srq_recv = verbs_post_srq_recv;
-	/* alloc_mw stays NULL: the inline answers EOPNOTSUPP, and without a window the other two are never reached. */
+	ops->alloc_mw = verbs_alloc_mw;
+	ops->bind_mw = verbs_bind_mw;
+	ops->dealloc_mw = verbs_dealloc_mw;
+	ex->alloc_null_mr = verbs_alloc_null_mr;
+	ex->advise_mr = verbs_advise_mr;
+	ex->alloc_dm = verbs_alloc_dm;
+	ex->free_dm = verbs_free_dm;
+	ex->reg_dm_mr = verbs_reg_dm_mr;
 	ex->query_port = verbs_query_port;
 	ex->query_device_ex = verbs_query_device_ex;
 	ex->create_cq_ex = verbs_create_cq_ex;
@@ -259,6 +266,7 @@ int verbs_query_device(struct ibv_context *context, struct ibv_device_attr *attr
 		.max_cq = ours.max_cq,
 		.max_cqe = ours.max_cqe,
 		.max_mr = ours.max_mr,
+		.max_mw = ours.max_mw,
 		.max_pd = ours.max_pd,
 		.max_qp_rd_atom = ours.max_qp_rd_atom,
 		.max_res_rd_atom = ours.max_res_rd_atom,
@@ -297,11 +305,20 @@ int verbs_query_device_ex(struct ibv_context *context, const struct ibv_query_de
 		ibv_device_attr_ex *attr,
 			  size_t attr_size)
 {
+	/* Whatever touches memory here survives a page that is not there. */
+	const uint32_t odp_ud = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_SRQ_RECV;
+	const uint32_t odp_uc = odp_ud | IBV_ODP_SUPPORT_WRITE;
+	const uint32_t odp_reliable = odp_uc | IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC;
 	struct ibv_device_attr_ex ours = {
 		.completion_timestamp_mask = UINT64_MAX,
 		.hca_core_clock = CORE_CLOCK_KHZ,
 		.cq_mod_caps = { .max_cq_count = UINT16_MAX, .max_cq_period = UINT16_MAX },
 		.phys_port_cnt_ex = HCA_PORTS,
+		.odp_caps = {
+			.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT,
+			.per_transport_caps = { .rc_odp_caps = odp_reliable, .uc_odp_caps = odp_uc, .ud_odp_caps = odp_ud },
+		},
+		.xrc_odp_caps = odp_reliable,
 	};
 
 	if (input != NULL && input->comp_mask != 0)
@@ -310,6 +327,7 @@ int verbs_query_device_ex(struct ibv_context *context, const struct ibv_query_de
 		return EINVAL;
 	verbs_query_device(context, &ours.orig_attr);
 	ours.device_cap_flags_ex = ours.orig_attr.device_cap_flags;
+	ours.max_dm_size = HCA_MAX_DM_BYTES;
 	memset(attr, 0, attr_size);
 	memcpy(attr, &ours, attr_size < sizeof(ours) ? attr_size : sizeof(ours));
 	return 0;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Protection domains and memory regions. */
+/* Protection domains and memory regions. (dm.c has regions of device memory, window.c windows.) */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "base/err.h"
+#include "hca/odp.h"
 #include "verbs/context.h"
 #include "verbs/domain.h"
 #include "verbs/object.h"
+#include "verbs/ops.h"
 #include "verbs/symbol.h"
 
 #undef ibv_reg_mr
@@ -45,16 +47,8 @@ VERBS_PUBLIC int ibv_dealloc_pd(struct ibv_pd *pd)
 	return 0;
 }
 
-static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned int access)
+struct ibv_mr *verbs_mr_init(struct verbs_mr *mr, struct ibv_pd *pd, void *addr, size_t length, int err)
 {
-	if (verbs_is_inherited(pd->context))
-		return verbs_null_inherited();
-	const struct hca_mr_attr attr = { .addr = (uintptr_t)addr, .length = length, .iova = iova, .access = access };
-	struct verbs_mr *mr = calloc(1, sizeof(*mr));
-
-	if (mr == NULL)
-		return verbs_null(BASE_ERR_NOMEM);
-	int err = hca_mr_reg(verbs_pd_of(pd)->hca, &attr, mr, &mr->hca);
 	if (err != 0) {
 		free(mr);
 		return verbs_null(err);
@@ -67,6 +61,18 @@ static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint6
 	mr->ibv.lkey = hca_mr_lkey(mr->hca);
 	mr->ibv.rkey = hca_mr_rkey(mr->hca);
 	return &mr->ibv;
+}
+
+static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned int access)
+{
+	if (verbs_is_inherited(pd->context))
+		return verbs_null_inherited();
+	const struct hca_mr_attr attr = { .addr = (uintptr_t)addr, .length = length, .iova = iova, .access = access };
+	struct verbs_mr *mr = calloc(1, sizeof(*mr));
+
+	if (mr == NULL)
+		return verbs_null(BASE_ERR_NOMEM);
+	return verbs_mr_init(mr, pd, addr, length, hca_mr_reg(verbs_pd_of(pd)->hca, &attr, mr, &mr->hca));
 }
 
 VERBS_PUBLIC struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access)
@@ -82,6 +88,36 @@ VERBS_PUBLIC struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_
 VERBS_PUBLIC struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned int access)
 {
 	return reg_mr(pd, addr, length, iova, access);
+}
+
+/* The memory of another device, lent to ours: nothing that a software adapter could reach by itself. */
+VERBS_PUBLIC struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd,
+	int access)
+{
+	return verbs_null(BASE_ERR_UNSUPPORTED);
+}
+
+/* Only its lkey means something. */
+struct ibv_mr *verbs_alloc_null_mr(struct ibv_pd *pd)
+{
+	if (verbs_is_inherited(pd->context))
+		return verbs_null_inherited();
+	struct verbs_mr *mr = calloc(1, sizeof(*mr));
+
+	if (mr == NULL)
+		return verbs_null(BASE_ERR_NOMEM);
+	return verbs_mr_init(mr, pd, NULL, SIZE_MAX, hca_mr_null(verbs_pd_of(pd)->hca, mr, &mr->hca));
+}
+
+int verbs_advise_mr(struct ibv_pd *pd, enum ib_uverbs_advise_mr_advice advice, uint32_t flags, struct ibv_sge *sg_list,
+		    uint32_t num_sge)
+{
+	if (verbs_is_inherited(pd->context))
+		return EIO;
+	if ((flags & ~(uint32_t)IBV_ADVISE_MR_FLAG_FLUSH) != 0 || (sg_list == NULL && num_sge > 0))
+		return EINVAL;
+	return base_err_to_errno(hca_odp_advise(verbs_pd_of(pd)->hca, advice, (flags & IBV_ADVISE_MR_FLAG_FLUSH) != 0,
+						(const struct transport_sge *)(const void *)sg_list, num_sge));
 }
 
 VERBS_PUBLIC int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length, int access)

@@ -8,7 +8,9 @@
 #include "hca/ah.h"
 #include "hca/channel.h"
 #include "hca/cq.h"
+#include "hca/dm.h"
 #include "hca/mr.h"
+#include "hca/mw.h"
 #include "hca/pd.h"
 #include "hca/qp.h"
 #include "hca/srq.h"
@@ -21,6 +23,16 @@ struct verbs_pd {
 struct verbs_mr {
 	struct ibv_mr ibv;
 	struct hca_mr *hca;
+};
+
+struct verbs_mw {
+	struct ibv_mw ibv;
+	struct hca_mw *hca;
+};
+
+struct verbs_dm {
+	struct ibv_dm ibv;
+	struct hca_dm *hca;
 };
 
 struct verbs_channel {
@@ -55,6 +67,7 @@ struct verbs_ah {
  * abort). */
 struct verbs_builder {
 	struct hca_send_wr wr;
+	struct hca_bind bind; /* of wr */
 	bool open;      /* a builder was called whose request is not posted yet */
 	int err;        /* the first error since wr_start */
 	uint32_t sge_capacity, inline_capacity;
@@ -72,6 +85,8 @@ struct verbs_qp {
 
 static inline struct verbs_pd *verbs_pd_of(struct ibv_pd *pd) { return (struct verbs_pd *)(void *)pd; }
 static inline struct verbs_mr *verbs_mr_of(struct ibv_mr *mr) { return (struct verbs_mr *)(void *)mr; }
+static inline struct verbs_mw *verbs_mw_of(struct ibv_mw *mw) { return (struct verbs_mw *)(void *)mw; }
+static inline struct verbs_dm *verbs_dm_of(struct ibv_dm *dm) { return (struct verbs_dm *)(void *)dm; }
 static inline struct verbs_channel *verbs_channel_of(struct ibv_comp_channel *c) { return (struct verbs_channel *)(void *)c; }
 static inline struct verbs_cq *verbs_cq_of(struct ibv_cq *cq) { return (struct verbs_cq *)(void *)cq; }
 static inline struct verbs_srq *verbs_srq_of(struct ibv_srq *srq) { return (struct verbs_srq *)(void *)srq; }
@@ -81,6 +96,13 @@ static inline struct verbs_qp *verbs_qp_of(struct ibv_qp *qp) { return (struct v
 /* cq.c: a queue for both kinds; fills user, channel and what it got into attr. NULL and errno. */
 struct verbs_cq *verbs_cq_create(struct ibv_context *context, struct hca_cq_attr *attr, void *cq_context,
 				 struct ibv_comp_channel *channel);
+
+/* memory.c: the public face of mr->hca; with an error, frees it and answers NULL and errno. */
+struct ibv_mr *verbs_mr_init(struct verbs_mr *mr, struct ibv_pd *pd, void *addr, size_t length, int err);
+/* window.c: a bind as the adapter knows it. */
+void verbs_bind_in(struct hca_bind *out, struct ibv_mw *mw, uint32_t rkey, const struct ibv_mw_bind_info *info);
+/* dm.c: the public face of dm->hca. */
+void verbs_dm_init(struct verbs_dm *dm, struct ibv_context *context);
 
 /* qp_ex.c: the function pointers of ibv_wr_*, for the operations asked for. EOPNOTSUPP for one that cannot be done; ENOMEM. */
 int verbs_builder_init(struct verbs_qp *qp, uint64_t send_ops_flags);

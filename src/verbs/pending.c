@@ -33,12 +33,6 @@ VERBS_PUBLIC void ibv_unimport_pd(struct ibv_pd *pd)
 {
 }
 
-VERBS_PUBLIC struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd,
-	int access)
-{
-	return no_object();
-}
-
 VERBS_PUBLIC struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t mr_handle)
 {
 	return no_object();

@@ -29,6 +29,7 @@ static int post_one(struct verbs_qp *qp, const struct ibv_send_wr *wr)
 		.flags = wr->send_flags,
 		.imm_or_inv = wr->imm_data,
 	};
+	struct hca_bind bind;
 
 	if (qp->ex.qp_base.qp_type == IBV_QPT_UD) {
 		ours.ah = wr->wr.ud.ah == NULL ? NULL : verbs_ah_of(wr->wr.ud.ah)->hca;
@@ -39,6 +40,10 @@ static int post_one(struct verbs_qp *qp, const struct ibv_send_wr *wr)
 		ours.rkey = wr->wr.atomic.rkey;
 		ours.compare_add = wr->wr.atomic.compare_add;
 		ours.swap = wr->wr.atomic.swap;
+	} else if (wr->opcode == IBV_WR_BIND_MW) {
+		verbs_bind_in(&bind, wr->bind_mw.mw, wr->bind_mw.rkey, &wr->bind_mw.bind_info);
+		ours.bind = &bind;
+		ours.num_sge = 0; /* what stands there is not looked at by any adapter */
 	} else {
 		ours.remote_addr = wr->wr.rdma.remote_addr;
 		ours.rkey = wr->wr.rdma.rkey;

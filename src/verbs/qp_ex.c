@@ -124,6 +124,15 @@ static void wr_local_inv(struct ibv_qp_ex *ex, uint32_t invalidate_rkey)
 	open_next(ex, IBV_WR_LOCAL_INV)->imm_or_inv = invalidate_rkey;
 }
 
+static void wr_bind_mw(struct ibv_qp_ex *ex, struct ibv_mw *mw, uint32_t rkey, const struct ibv_mw_bind_info *bind_info)
+{
+	struct hca_send_wr *wr = open_next(ex, IBV_WR_BIND_MW);
+	struct verbs_builder *b = &self_of(ex)->builder;
+
+	verbs_bind_in(&b->bind, mw, rkey, bind_info);
+	wr->bind = &b->bind;
+}
+
 static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t remote_qpn, uint32_t remote_qkey)
 {
 	struct hca_send_wr *wr = &self_of(ex)->builder.wr;
@@ -186,13 +195,14 @@ int verbs_builder_init(struct verbs_qp *qp, uint64_t send_ops_flags)
 	const uint64_t rdma = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
 	const uint64_t reliable = IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
 			IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD |
-				  IBV_QP_EX_WITH_SEND_WITH_INV | IBV_QP_EX_WITH_LOCAL_INV;
+				  IBV_QP_EX_WITH_SEND_WITH_INV;
+	const uint64_t windows = IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_BIND_MW;
 	uint64_t can = messages;
 
 	if (qp->ex.qp_base.qp_type == IBV_QPT_RC)
-		can |= rdma | reliable;
+		can |= rdma | reliable | windows;
 	else if (qp->ex.qp_base.qp_type == IBV_QPT_UC)
-		can |= rdma;
+		can |= rdma | windows;
 	if ((send_ops_flags & ~can) != 0)
 		return BASE_ERR_UNSUPPORTED;
 
@@ -231,6 +241,8 @@ int verbs_builder_init(struct verbs_qp *qp, uint64_t send_ops_flags)
 		ex->wr_atomic_fetch_add = wr_atomic_fetch_add;
 	if ((send_ops_flags & IBV_QP_EX_WITH_LOCAL_INV) != 0)
 		ex->wr_local_inv = wr_local_inv;
+	if ((send_ops_flags & IBV_QP_EX_WITH_BIND_MW) != 0)
+		ex->wr_bind_mw = wr_bind_mw;
 	return 0;
 }
 
