@@ -248,7 +248,10 @@ static const struct scene scenes[] = {
 
 static void play(struct stage *s, const struct scene *scene)
 {
+	struct cm_config config = cm_config_fast;
+
 	memset(s, 0, sizeof(*s));
+	config.ids = config.ids_per_owner = config.backlog = 64;
 	s->scene = scene;
 	s->qpn = 0x11;
 	cm_net_init(&s->net, 1);
@@ -258,8 +261,8 @@ static void play(struct stage *s, const struct scene *scene)
 	s->net.on_event = on_event;
 	s->lost[0] = scene->lost_a;
 	s->lost[1] = scene->lost_b;
-	s->a = cm_net_host_add(&s->net, "a", &cm_config_fast);
-	s->b = cm_net_host_add(&s->net, "b", &cm_config_fast);
+	s->a = cm_net_host_add(&s->net, "a", &config);
+	s->b = cm_net_host_add(&s->net, "b", &config);
 	if (scene->listens)
 		listen_on(s, scene->local ? s->a : s->b, 0);
 	call(s);

@@ -174,19 +174,19 @@ static const struct cm_field apr[] = {
 	BYTES(struct cm_apr, private_data, 84),
 };
 
-#define ROW(kind, table, room) [kind - CM_REQ] = { #kind + 3, table, sizeof(table) / sizeof(table[0]), room }
+#define ROW(kind, table) [CM_##kind - CM_REQ] = { #kind, table, sizeof(table) / sizeof(table[0]), CM_ROOM_##kind }
 
 const struct cm_message_row cm_message_rows[] = {
-	ROW(CM_REQ, req, CM_ROOM_REQ),
-	ROW(CM_MRA, mra, CM_ROOM_MRA),
-	ROW(CM_REJ, rej, CM_ROOM_REJ),
-	ROW(CM_REP, rep, CM_ROOM_REP),
-	ROW(CM_RTU, rtu, CM_ROOM_RTU),
-	ROW(CM_DREQ, dreq, CM_ROOM_DREQ),
-	ROW(CM_DREP, drep, CM_ROOM_DREP),
-	ROW(CM_SIDR_REQ, sidr_req, CM_ROOM_SIDR_REQ),
-	ROW(CM_SIDR_REP, sidr_rep, CM_ROOM_SIDR_REP),
-	ROW(CM_LAP, lap, CM_ROOM_LAP),
-	ROW(CM_APR, apr, CM_ROOM_APR),
+	ROW(REQ, req),
+	ROW(MRA, mra),
+	ROW(REJ, rej),
+	ROW(REP, rep),
+	ROW(RTU, rtu),
+	ROW(DREQ, dreq),
+	ROW(DREP, drep),
+	ROW(SIDR_REQ, sidr_req),
+	ROW(SIDR_REP, sidr_rep),
+	ROW(LAP, lap),
+	ROW(APR, apr),
 };
 static_assert(sizeof(cm_message_rows) / sizeof(cm_message_rows[0]) == CM_MESSAGE_KINDS, "every message has its table");
