@@ -66,13 +66,26 @@ def is_response(packet):
     return packet['transport'] == 'RC' and packet['opcode'] in RESPONSES
 
 
-def exchange(packets, first=None):
-    """Requests and responses of one exchange, with what is free taken out. packets: of one queue pair pair, one active side.
-    first: the requester's first PSN, when it is not that of the first packet."""
+def without_repetitions(packets):
+    """On a busy machine a probe or a timeout sends a packet again: then it is the same but for its request of an answer."""
+    kept = {}
+    for p in packets:
+        key = p['psn'], p['opcode'] == 'ACK'
+        if key in kept and p['opcode'] != 'ACK':
+            again = {k: v for k, v in p.items() if k != 'ack_request'}
+            if again != {k: v for k, v in kept[key].items() if k != 'ack_request'}:
+                raise ValueError(f'sent again, and not the same: {kept[key]} {p}')
+        kept.setdefault(key, p)
+    return list(kept.values())
+
+
+def exchange(packets):
+    """Requests and responses of one exchange, with what is free taken out. packets: of one pair of queue pairs, one active side."""
     parsed = [fields(p) for p in packets]
-    requests = [p for p in parsed if not is_response(p)]
-    responses = [p for p in parsed if is_response(p)]
-    start = requests[0]['psn'] if first is None else first
+    requests = without_repetitions([p for p in parsed if not is_response(p)])
+    responses = without_repetitions([p for p in parsed if is_response(p)])
+    start = requests[0]['psn']
+    parsed = requests + responses
     addresses = [p['address'] for p in requests if 'address' in p and p.get('length', 8) > 0]
     base = min(addresses) if addresses else 0
     for p in parsed:

@@ -102,7 +102,8 @@ def main():
                 print(f'{name}: left out: {e}')
                 continue
             print(f'{name}: {len(theirs)} packets of rxe, {len(lines)} differences')
-            print('\n'.join('    ' + line for line in lines[:40]))
+            for line in lines[:40]:
+                print('    ' + line)
             failed += bool(lines)
     except Skipped as e:
         print(e)

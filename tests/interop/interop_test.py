@@ -9,6 +9,7 @@ As root only (it makes the namespaces); else it says so and ends with 77. The gu
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -180,6 +181,8 @@ def main():
     if not arguments or not set(arguments[1:]) <= set(GROUPS):
         print(__doc__, file=sys.stderr)
         return 2
+    # Asked to end, we end what we started first.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     rows = Rows(os.path.abspath(arguments[0]))
     if os.getuid() != 0:
         print('making network namespaces and taps needs root')
