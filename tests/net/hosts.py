@@ -153,8 +153,8 @@ class Hosts:
                    lambda: f'{command}: no server\n{server.text()}')
         return server, self.start(client_host, argv(client_host) + [self.address(server_host)], env)
 
-    def pair(self, command, version=4, seconds=60, env=None, index_flag='-x', watch=None, server_host='a'):
-        """To its end. Returns what the client said; watch is called with both now and then while they run."""
+    def pair(self, command, version=4, seconds=60, env=None, index_flag='-x', watch=None, server_host='a', grace=5):
+        """To its end: both have ended at the latest `grace` seconds after the first. Returns what the client said; watch is called with both now and then while they run."""
         server, client = self.start_pair(command, version, env, index_flag, server_host)
         end = time.monotonic() + seconds
         while client.wait(0.3 if watch else end - time.monotonic()) is None and server.alive():
@@ -163,7 +163,7 @@ class Hosts:
                 raise Failed(f'{" ".join(command)} hangs\n{server.text()}\n{client.text()}\n{stat}')
             if watch:
                 watch()
-        if client.wait(5) != 0 or server.wait(5) != 0:
+        if client.wait(grace) != 0 or server.wait(grace) != 0:
             raise Failed(f'{" ".join(client.argv)}: {client.wait(0)}\n{client.text()}\nserver: {server.wait(0)}\n{server.text()}')
         return client.text()
 
