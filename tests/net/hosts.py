@@ -154,7 +154,8 @@ class Hosts:
         return server, self.start(client_host, argv(client_host) + [self.address(server_host)], env)
 
     def pair(self, command, version=4, seconds=60, env=None, index_flag='-x', watch=None, server_host='a', grace=5):
-        """To its end: both have ended at the latest `grace` seconds after the first. Returns what the client said; watch is called with both now and then while they run."""
+        """To its end. Returns what the client said; watch is called now and then while they run; the second to end may take
+        `grace` seconds longer."""
         server, client = self.start_pair(command, version, env, index_flag, server_host)
         end = time.monotonic() + seconds
         while client.wait(0.3 if watch else end - time.monotonic()) is None and server.alive():
