@@ -7,15 +7,9 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "fuzz/rc_input.h"
-#include "sim/host.h"
+#include "fuzz/responder.h"
 #include "transport/uc.h"
-#include "wire/opcode.h"
 #include "wire/psn.h"
-
-enum { RECVS = 256, SPACE = 8192, KEY_RECV = 1, KEY_WRITE = 2 };
-
-static uint8_t payload[65536];
 
 struct state {
 	struct transport_qp qp;
@@ -26,7 +20,7 @@ struct state {
 
 static void receive(struct state *s, struct rc_input *in)
 {
-	struct transport_run run = { .mtu = s->mtu };
+	struct transport_run run = { .packets = 0 };
 	uint32_t before = uc_rq_psn(&s->qp), taken = s->host.recvs_taken;
 	uint64_t placed = s->host.placed_calls;
 	bool give_up, was_error = transport_qp_state(&s->qp) == TRANSPORT_ERROR;
@@ -35,23 +29,7 @@ static void receive(struct state *s, struct rc_input *in)
 	run.packets = in_u8(in) & 1 ? 1 : in_u8(in) % 40;
 	run.head.bth.opcode = in_u8(in) < 250 ? 0x20 | (in_u8(in) % 12) : in_u8(in);
 	run.last_opcode = run.packets == 1 && in_u8(in) < 250 ? run.head.bth.opcode : 0x20 | (in_u8(in) % 16);
-	run.head.op = wire_opcode_find(run.head.bth.opcode);
-	if (in_u8(in) < 3)
-		run.mtu = in_u16(in);
-	run.head.bth.psn = in_u8(in) < 200 ? before : in_u8(in) < 200 ? before + in_u8(in) - 128 : in_u32(in);
-	run.head.bth.solicited = in_u8(in) & 1;
-	run.head.bth.pkey = in_u8(in) ? 0xffff : in_u16(in);
-	run.head.payload = payload;
-	if (run.packets > 0 && in_u8(in) < 220)
-		run.head.payload_len = (run.packets - 1u) * s->mtu + (in_u8(in) & 1 ? s->mtu : in_u16(in) % (s->mtu + 1));
-	else
-		run.head.payload_len = in_u16(in);
-	if (run.head.payload_len > sizeof(payload))
-		run.head.payload_len = sizeof(payload);
-	run.head.reth.va = in_u8(in) < 200 ? 0x1000 + in_u16(in) % SPACE : ~0ull - in_u16(in);
-	run.head.reth.rkey = in_u8(in) < 230 ? KEY_WRITE : in_u8(in);
-	run.head.reth.length = in_u8(in) < 200 ? run.head.payload_len + (in_u8(in) & 7 ? 0 : in_u16(in)) : in_u32(in);
-	run.head.imm = in_u32(in);
+	fuzz_run_fill(&run, in, s->mtu, before);
 	give_up = in_u8(in) & 1;
 
 	verdict = uc_receive(&s->qp, 1000, &run, give_up);
@@ -95,9 +73,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct state s = { .mtu = 256u << (in_u8(&in) % 5) };
 	struct transport_config config = { .qpn = 1, .dest_qpn = 2, .mtu = s.mtu, .pkey = 0xffff };
 
-	sim_host_init(&s.host, 2, RECVS);
-	sim_host_region(&s.host, 0x1000, SPACE, TRANSPORT_LOCAL_WRITE, KEY_RECV);
-	sim_host_region(&s.host, 0x1000, SPACE, TRANSPORT_LOCAL_WRITE | TRANSPORT_REMOTE_WRITE, KEY_WRITE);
+	fuzz_host_open(&s.host);
 	transport_qp_init(&s.qp, &uc_ops, (struct transport_memory){ &sim_host_memory_ops, &s.host }, &s.host.sq, &sim_host_recv_ops, &s.host);
 	config.access = in_u8(&in) < 240 ? 15 : in_u8(&in);
 	config.rq_psn = 0xffffff - in_u8(&in);
@@ -107,14 +83,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	while (in.left) {
 		switch (in_u8(&in) % 6) {
 		case 0:
-			if (s.host.recvs_posted < RECVS) {
-				struct transport_sge sge[2] = {
-					{ .addr = 0x1000 + in_u8(&in), .length = in_u16(&in) % SPACE, .lkey = in_u8(&in) < 250 ? KEY_RECV : 9 },
-					{ .addr = 0x1000, .length = in_u8(&in), .lkey = KEY_RECV },
-				};
-
-				sim_host_post_recv(&s.host, s.host.recvs_posted, sge, in_u8(&in) % 3);
-			}
+			fuzz_post_recv(&s.host, &in);
 			break;
 		case 1:
 			completions(&s, in_u8(&in) % 8);

@@ -2,7 +2,6 @@
 #include "dma/access.h"
 
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -216,4 +215,31 @@ int dma_remote_fetch_add(struct dma_view *view, uint32_t rkey, uint64_t va, uint
 	int err = locate_atomic(view, rkey, va, &at);
 
 	return err != 0 ? err : dma_copy_fetch_add(at, add, before);
+}
+
+int dma_remote_atomic_write(struct dma_view *view, uint32_t rkey, uint64_t va, const void *src)
+{
+	uintptr_t at;
+	int err = locate(view, rkey, va, sizeof(uint64_t), DMA_REMOTE_WRITE, &at);
+
+	if (err == 0 && (at & 7) != 0)
+		err = BASE_ERR_RANGE;
+	/* The last aligned word is one store, and there is no other. */
+	return err != 0 ? err : dma_copy_out((void *)at, src, sizeof(uint64_t));
+}
+
+int dma_remote_flush(struct dma_view *view, uint32_t rkey, uint64_t va, uint64_t len, uint32_t access, bool whole)
+{
+	struct dma_entry *entry = dma_view_find(view, rkey);
+	uintptr_t at;
+
+	if (whole && entry != NULL) {
+		va = entry->iova;
+		len = entry->length;
+	}
+	int err = locate(view, rkey, va, len, access, &at);
+	if (err != 0)
+		return err;
+	atomic_thread_fence(memory_order_seq_cst);
+	return access & DMA_FLUSH_PERSISTENT ? dma_copy_persist((void *)at, len) : 0;
 }

@@ -55,5 +55,13 @@ int dma_remote_read(struct dma_view *view, uint32_t rkey, uint64_t va, void *dst
 /* BASE_ERR_RANGE: not 8-byte aligned in this process. *before on success only. */
 int dma_remote_compare_swap(struct dma_view *view, uint32_t rkey, uint64_t va, uint64_t compare, uint64_t swap, uint64_t *before);
 int dma_remote_fetch_add(struct dma_view *view, uint32_t rkey, uint64_t va, uint64_t add, uint64_t *before);
+/* 8 bytes of `src` by one release store. BASE_ERR_RANGE: not 8-byte aligned in this process. Needs DMA_REMOTE_WRITE. */
+int dma_remote_atomic_write(struct dma_view *view, uint32_t rkey, uint64_t va, const void *src);
+/*
+ * access: DMA_FLUSH_GLOBAL (what was placed before is visible to every processor when this returns), DMA_FLUSH_PERSISTENT (and is
+ * where a file behind the memory keeps it; takes as long as that storage does), both or none. whole: of the region, va and len
+ * are not looked at.
+ */
+int dma_remote_flush(struct dma_view *view, uint32_t rkey, uint64_t va, uint64_t len, uint32_t access, bool whole);
 
 #endif

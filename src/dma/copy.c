@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -229,4 +231,14 @@ int dma_copy_fetch_add(uint64_t *user, uint64_t add, uint64_t *before)
 	int err = atomic_is_safe(user);
 
 	return err != 0 ? err : guarded_fetch_add(user, add, before);
+}
+
+int dma_copy_persist(const void *user, uint64_t len)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = (uintptr_t)user & ~(page - 1);
+
+	if (len == 0)
+		return 0;
+	/* The C library's msync() is a cancellation point, and our caller holds the progress lock. */
+	return syscall(SYS_msync, from, (uintptr_t)user + len - from, MS_SYNC) == 0 ? 0 : BASE_ERR_FAULT;
 }

@@ -19,5 +19,7 @@ int dma_copy_out(void *user, const void *src, size_t len);
 /* One CPU instruction; user must be 8-byte aligned. */
 int dma_copy_compare_swap(uint64_t *user, uint64_t compare, uint64_t swap, uint64_t *before);
 int dma_copy_fetch_add(uint64_t *user, uint64_t add, uint64_t *before);
+/* What the pages of this range hold reaches the file behind them, if there is one. No cancellation point; may take long. */
+int dma_copy_persist(const void *user, uint64_t len);
 
 #endif

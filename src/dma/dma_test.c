@@ -299,6 +299,59 @@ static void atomics_are_atomic(void **state)
 	assert_int_equal(dma_remote_fetch_add(&f->view, key, (uintptr_t)word + 4, 3, &before), BASE_ERR_RANGE);
 }
 
+/* Goal: an atomic write needs the right to write and an aligned place, and touches 8 bytes. */
+static void atomic_writes(void **state)
+{
+	struct fixture *f = *state;
+	struct dma_region r = region(f, DMA_LOCAL_WRITE | DMA_REMOTE_WRITE);
+	uint32_t index, key;
+
+	r.iova += 4; /* aligned for the peer is not aligned here */
+	assert_int_equal(dma_table_reg(f->table, &r, &index, &key), 0);
+	memset(f->bytes, 0xee, 24);
+	assert_int_equal(dma_remote_atomic_write(&f->view, key, r.iova + 4, "abcdefgh"), BASE_ERR_RANGE);
+	assert_int_equal(dma_remote_atomic_write(&f->view, key, r.iova + 8, "abcdefgh"), 0);
+	assert_memory_equal(f->bytes, "\xee\xee\xee\xee\xee\xee\xee\xee" "abcdefgh" "\xee\xee\xee\xee\xee\xee\xee\xee", 24);
+	assert_int_equal(dma_remote_atomic_write(&f->view, key, r.iova + BYTES - 4, "abcdefgh"), BASE_ERR_RANGE);
+	r.access = DMA_LOCAL_WRITE | DMA_REMOTE_ATOMIC;
+	assert_int_equal(dma_table_reg(f->table, &r, &index, &key), 0);
+	assert_int_equal(dma_remote_atomic_write(&f->view, key, r.iova + 8, "abcdefgh"), BASE_ERR_KEY);
+}
+
+/* Goal: a flush needs each right that it uses, and its range; what it makes persistent is in the file. */
+static void flushes(void **state)
+{
+	struct fixture *f = *state;
+	struct dma_region r = region(f, DMA_FLUSH_GLOBAL);
+	char name[] = "/tmp/dma_test.XXXXXX";
+	uint32_t index, key;
+	uint8_t *file;
+	int fd = mkstemp(name);
+
+	assert_true(fd >= 0 && ftruncate(fd, BYTES) == 0);
+	unlink(name);
+	assert_int_equal(dma_table_reg(f->table, &r, &index, &key), 0);
+	assert_int_equal(dma_remote_flush(&f->view, key, r.iova + 5, BYTES - 5, DMA_FLUSH_GLOBAL, false), 0);
+	assert_int_equal(dma_remote_flush(&f->view, key, r.iova + 5, BYTES - 4, DMA_FLUSH_GLOBAL, false), BASE_ERR_RANGE);
+	assert_int_equal(dma_remote_flush(&f->view, key, 0, UINT64_MAX, DMA_FLUSH_GLOBAL, true), 0);
+	assert_int_equal(dma_remote_flush(&f->view, key, r.iova, 8, DMA_FLUSH_PERSISTENT, false), BASE_ERR_KEY);
+	assert_int_equal(dma_remote_flush(&f->view, key + 1, r.iova, 8, DMA_FLUSH_GLOBAL, true), BASE_ERR_KEY);
+	file = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_ptr_not_equal(file, MAP_FAILED);
+	r = (struct dma_region){ .addr = (uintptr_t)file, .length = BYTES, .iova = 0x1000, .pd = PD,
+				 .access = DMA_FLUSH_GLOBAL | DMA_FLUSH_PERSISTENT };
+	assert_int_equal(dma_table_reg(f->table, &r, &index, &key), 0);
+	file[BYTES - 1] = 1;
+	assert_int_equal(dma_remote_flush(&f->view, key, 0x1003, 5000, DMA_FLUSH_PERSISTENT, false), 0);
+	assert_int_equal(dma_remote_flush(&f->view, key, 0x1003, 0, DMA_FLUSH_PERSISTENT, false), 0);
+	assert_int_equal(dma_remote_flush(&f->view, key, 0, 0, DMA_FLUSH_GLOBAL | DMA_FLUSH_PERSISTENT, true), 0);
+	/* Memory that went away is an error, not a signal. */
+	munmap(file + 4096, 4096);
+	assert_int_equal(dma_remote_flush(&f->view, key, 0, 0, DMA_FLUSH_PERSISTENT, true), BASE_ERR_FAULT);
+	munmap(file, BYTES);
+	close(fd);
+}
+
 /* Goal: regions come and go in one thread while another looks them up: no data race, no wrong answer. */
 struct churn {
 	struct fixture *f;
@@ -363,6 +416,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(access_checks, setup, teardown),
 		cmocka_unit_test_setup_teardown(copies_are_exact, setup, teardown),
 		cmocka_unit_test_setup_teardown(atomics_are_atomic, setup, teardown),
+		cmocka_unit_test_setup_teardown(atomic_writes, setup, teardown),
+		cmocka_unit_test_setup_teardown(flushes, setup, teardown),
 		cmocka_unit_test_setup_teardown(regions_come_and_go, setup, teardown),
 	};
 

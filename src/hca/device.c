@@ -21,6 +21,7 @@ enum {
 	CAP_SYS_IMAGE_GUID = 1 << 11,
 	CAP_RC_RNR_NAK_GEN = 1 << 12,
 	CAP_SRQ_RESIZE = 1 << 13,
+	CAP_XRC = 1 << 20,
 	CAP_MEM_WINDOW = 1 << 17,
 	CAP_MEM_WINDOW_TYPE_2A = 1 << 23,
 	CAP_MEM_WINDOW_TYPE_2B = 1 << 24,
@@ -114,7 +115,7 @@ void hca_device_query(const struct hca_device *device, struct hca_device_attr *o
 		.page_size_cap = 0xfffff000,
 		.max_dm_size = HCA_MAX_DM_BYTES,
 		.cap_flags = CAP_BAD_PKEY_CNTR | CAP_BAD_QKEY_CNTR | CAP_CHANGE_PHY_PORT | CAP_UD_AV_PORT_ENFORCE |
-			     CAP_PORT_ACTIVE_EVENT | CAP_SYS_IMAGE_GUID | CAP_RC_RNR_NAK_GEN | CAP_SRQ_RESIZE |
+			     CAP_PORT_ACTIVE_EVENT | CAP_SYS_IMAGE_GUID | CAP_RC_RNR_NAK_GEN | CAP_SRQ_RESIZE | CAP_XRC |
 			     CAP_MEM_WINDOW |
 			     (device->config.windows_2a ? CAP_MEM_WINDOW_TYPE_2A : CAP_MEM_WINDOW_TYPE_2B),
 		.max_qp = HCA_MAX_QP, .max_qp_wr = HCA_MAX_QP_WR, .max_sge = HCA_MAX_SGE, .max_sge_rd = HCA_MAX_SGE,

@@ -55,6 +55,7 @@ struct hca_device {
 	_Atomic bool active;
 	pthread_mutex_t lock; /* of the list of contexts; before any async_lock */
 	struct hca_context *contexts;
+	struct hca_xrc_domain *xrc_domains; /* lock */
 };
 
 struct hca_context {

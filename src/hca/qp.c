@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "hca/limits.h"
 #include "hca/qp_type.h"
+#include "hca/xrc_internal.h"
 
 enum { SLOT_ALIGN = 64 };
 
@@ -19,9 +20,11 @@ const struct hca_qp_type_ops *hca_qp_type_ops_find(enum hca_qp_type type)
 		return &hca_qp_uc_ops;
 	case HCA_QPT_UD:
 		return &hca_qp_ud_ops;
-	case HCA_QPT_RAW_PACKET:
 	case HCA_QPT_XRC_SEND:
+		return &hca_qp_xrc_send_ops;
 	case HCA_QPT_XRC_RECV:
+		return &hca_qp_xrc_recv_ops;
+	case HCA_QPT_RAW_PACKET:
 		break;
 	}
 	return NULL;
@@ -43,8 +46,9 @@ static int init_check(const struct hca_pd *pd, const struct hca_qp_init *init)
 		return BASE_ERR_UNSUPPORTED;
 	}
 	if (init->send_cq == NULL || init->recv_cq == NULL || init->send_cq->context != pd->context ||
-	    init->recv_cq->context != pd->context || (init->srq != NULL && init->srq->pd->context != pd->context)) {
-		base_explain("QP refused: it needs two CQs (and an SRQ, if any) of its own context");
+	    init->recv_cq->context != pd->context ||
+	    (init->srq != NULL && (init->srq->pd->context != pd->context || init->srq->xrcd != NULL))) {
+		base_explain("QP refused: it needs two CQs (and a basic SRQ, if any) of its own context");
 		return BASE_ERR_INVAL;
 	}
 	if (cap->max_send_wr > HCA_MAX_QP_WR || cap->max_send_sge > HCA_MAX_SGE || cap->max_inline > HCA_MAX_INLINE ||
@@ -189,6 +193,8 @@ void hca_qp_destroy(struct hca_qp *qp)
 	hca_cq_purge(qp->send_cq, qp);
 	if (qp->recv_cq != qp->send_cq)
 		hca_cq_purge(qp->recv_cq, qp);
+	if (qp->xrc != NULL)
+		hca_xrc_target_leave(qp);
 	hca_qp_receives_forget(qp);
 	hca_async_source_fini(&qp->source);
 	atomic_fetch_sub(&qp->send_cq->users, 1);

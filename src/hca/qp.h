@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Queue pairs of the types RC, UC and UD: create, modify, query, post, destroy. The tables know the other types, too; creation
- * refuses them (BASE_ERR_UNSUPPORTED).
+ * Queue pairs of the types RC, UC, UD and XRC_SEND: create, modify, query, post, destroy. XRC_RECV begins and ends with hca/xrc.h. The
+ * tables know RAW_PACKET, too; creation refuses it (BASE_ERR_UNSUPPORTED).
  *
  * Posting is begin, one call per work request, end: begin takes the send queue's lock, end gives it back. It serves both
  * posting a list (commit what was good before the first bad one) and the builders (commit all or nothing).
@@ -75,7 +75,9 @@ struct hca_send_wr {
 	uint64_t compare_add, swap;
 	const struct hca_ah *ah; /* UD; its path is copied */
 	const struct hca_bind *bind; /* BIND_MW; borrowed until the call returns */
-	uint32_t remote_qpn, remote_qkey;
+	uint32_t remote_qpn, remote_qkey; /* UD; XRC: remote_qpn is the number of the SRQ */
+	uint32_t flush_access, flush_length; /* FLUSH: TRANSPORT_FLUSH_*; the range at remote_addr */
+	bool flush_whole;                    /* the whole region instead of a range */
 };
 
 /*

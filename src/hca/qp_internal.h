@@ -66,7 +66,15 @@ struct hca_qp {
 	bool notify_drained;
 	bool last_wqe_raised;
 	uint32_t taken_count;
-	uint32_t taken[HCA_QP_TAKEN]; /* slots of the SRQ or RQ */
+	struct {
+		struct hca_srq *srq; /* NULL: its own queue */
+		uint32_t index;      /* of the slot */
+	} taken[HCA_QP_TAKEN];
+	/* XRC targets: */
+	struct hca_xrc_domain *xrc;
+	struct hca_xrc_opener *xrc_openers;
+	struct hca_qp *xrc_next;  /* of the domain */
+	struct hca_srq *xrc_srq;  /* whose message it is; NULL: none was selected, or it is gone */
 	uint32_t staged_count;
 	struct transport_completion staged[HCA_QP_STAGED];
 };
@@ -84,6 +92,8 @@ extern const char *const hca_qp_counter_names[EXPORT_QP_COUNTERS];
 /* The work of a type's transport; NULL: there is none for this type. */
 const struct hca_qp_type_ops *hca_qp_type_ops_find(enum hca_qp_type type);
 
+/* An XRC target no longer takes from this SRQ; in the middle of a message for it, it goes to error. Progress lock held. */
+void hca_qp_srq_gone(struct hca_qp *qp, struct hca_srq *srq);
 /* Gives back the receives that the transport forgot, and what was staged. Progress lock held, or the flow is gone. */
 void hca_qp_receives_forget(struct hca_qp *qp);
 /* Makes `state` and the export follow. Progress lock held. */

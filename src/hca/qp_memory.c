@@ -12,7 +12,9 @@ _Static_assert(sizeof(struct transport_sge) == sizeof(struct dma_sge) &&
 		       offsetof(struct transport_sge, lkey) == offsetof(struct dma_sge, lkey),
 	       "one element, two names");
 _Static_assert((int)TRANSPORT_LOCAL_WRITE == DMA_LOCAL_WRITE && (int)TRANSPORT_REMOTE_WRITE == DMA_REMOTE_WRITE &&
-		       (int)TRANSPORT_REMOTE_READ == DMA_REMOTE_READ && (int)TRANSPORT_REMOTE_ATOMIC == DMA_REMOTE_ATOMIC,
+		       (int)TRANSPORT_REMOTE_READ == DMA_REMOTE_READ && (int)TRANSPORT_REMOTE_ATOMIC == DMA_REMOTE_ATOMIC &&
+		       (int)TRANSPORT_FLUSH_GLOBAL == DMA_FLUSH_GLOBAL &&
+		       (int)TRANSPORT_FLUSH_PERSISTENT == DMA_FLUSH_PERSISTENT,
 	       "one set of rights, two names");
 
 static struct dma_view *view_of(void *host)
@@ -63,6 +65,16 @@ static int remote_atomic(void *host, uint32_t qpn, uint32_t rkey, uint64_t va, e
 	return dma_remote_fetch_add(view_of(host), rkey, va, operand, before);
 }
 
+static int remote_atomic_write(void *host, uint32_t qpn, uint32_t rkey, uint64_t va, const void *src)
+{
+	return dma_remote_atomic_write(view_of(host), rkey, va, src);
+}
+
+static int remote_flush(void *host, uint32_t qpn, uint32_t rkey, uint64_t va, uint64_t len, uint32_t access, bool whole)
+{
+	return dma_remote_flush(view_of(host), rkey, va, len, access, whole);
+}
+
 static int remote_invalidate(void *host, uint32_t qpn, uint32_t rkey)
 {
 	return dma_window_invalidate(view_of(host), rkey, true);
@@ -92,4 +104,6 @@ const struct transport_memory_ops hca_qp_memory_ops = {
 	.remote_invalidate = remote_invalidate,
 	.local_invalidate = local_invalidate,
 	.bind = bind_window,
+	.remote_atomic_write = remote_atomic_write,
+	.remote_flush = remote_flush,
 };

@@ -26,19 +26,21 @@ static const uint8_t op_rules[TRANSPORT_OP_COUNT] = {
 	[TRANSPORT_OP_LOCAL_INV] = RC_OPS | UC_OPS,
 	[TRANSPORT_OP_BIND_MW] = RC_OPS | UC_OPS,
 	[TRANSPORT_OP_SEND_WITH_INV] = RC_OPS | INLINE_OK,
+	[TRANSPORT_OP_FLUSH] = RC_OPS,
+	[TRANSPORT_OP_ATOMIC_WRITE] = RC_OPS | INLINE_OK | ATOMIC,
 };
 
 static uint8_t type_rule(enum hca_qp_type type)
 {
 	switch (type) {
 	case HCA_QPT_RC:
+	case HCA_QPT_XRC_SEND:
 		return RC_OPS;
 	case HCA_QPT_UC:
 		return UC_OPS;
 	case HCA_QPT_UD:
 		return UD_OPS;
 	case HCA_QPT_RAW_PACKET:
-	case HCA_QPT_XRC_SEND:
 	case HCA_QPT_XRC_RECV:
 		break;
 	}
@@ -102,12 +104,17 @@ int hca_qp_post_send(struct hca_qp *qp, const struct hca_send_wr *wr)
 		length += wr->sge[i].length;
 	if (is_inline && !(rules & INLINE_OK))
 		return refuse(qp, "inline data with an operation that brings data back");
-	if (is_inline && length > qp->cap.max_inline)
+	/* 8 bytes always fit into a slot. */
+	if (wr->opcode == TRANSPORT_OP_ATOMIC_WRITE && length != sizeof(uint64_t))
+		return refuse(qp, "an atomic write has 8 bytes");
+	if (is_inline && length > qp->cap.max_inline && wr->opcode != TRANSPORT_OP_ATOMIC_WRITE)
 		return refuse(qp, "inline data longer than max_inline_data");
 	if ((rules & ATOMIC) && length < sizeof(uint64_t))
 		return refuse(qp, "an atomic needs room for 8 bytes");
 	if (length > HCA_MAX_MSG_BYTES)
 		return refuse(qp, "message longer than 2^31 bytes");
+	if (wr->opcode == TRANSPORT_OP_FLUSH && wr->num_sge != 0)
+		return refuse(qp, "a flush has no data");
 	if (qp->type == HCA_QPT_UD && wr->ah == NULL)
 		return refuse(qp, "no address handle");
 	if (wr->opcode == TRANSPORT_OP_BIND_MW && !bind_is_whole(wr))
@@ -131,6 +138,11 @@ int hca_qp_post_send(struct hca_qp *qp, const struct hca_send_wr *wr)
 		path_keep(qp, wqe->ah, wr);
 	wqe->op = (uint8_t)wr->opcode;
 	wqe->flags = (uint8_t)(wr->flags & FLAGS) | (qp->sq_sig_all ? TRANSPORT_WQE_SIGNALED : 0);
+	if (wr->opcode == TRANSPORT_OP_FLUSH) {
+		wqe->imm_or_inv = wr->flush_access;
+		wqe->length = wr->flush_length;
+		wqe->flags |= wr->flush_whole ? TRANSPORT_WQE_WHOLE : 0;
+	}
 	wqe->status = TRANSPORT_SUCCESS;
 	wqe->vendor_err = 0;
 	if (wr->opcode == TRANSPORT_OP_BIND_MW)
@@ -171,8 +183,8 @@ int hca_qp_post_recv(struct hca_qp *qp, uint64_t wr_id, const struct transport_s
 
 	if (state == HCA_QPS_RESET)
 		return refuse(qp, "a receive in RESET");
-	if (qp->srq != NULL)
-		return refuse(qp, "its receives come from an SRQ");
+	if (qp->srq != NULL || qp->type == HCA_QPT_XRC_SEND || qp->type == HCA_QPT_XRC_RECV)
+		return refuse(qp, "its receives come from an SRQ, or it has none");
 	int err = hca_rq_post(&qp->rq, wr_id, sge, num_sge);
 	if (err != 0)
 		return err;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Reliable connections: transport/rc behind the adapter. */
+/* Reliable connections and their extended halves: transport/rc behind the adapter. */
 #include "hca/qp_type.h"
 
 #include "hca/limits.h"
@@ -30,5 +30,17 @@ static uint64_t flow_receive(struct node_flow *flow, uint64_t now, const struct 
 const struct hca_qp_type_ops hca_qp_rc_ops = {
 	.flow = { HCA_QP_FLOW_SHARED, .receive = flow_receive },
 	.transport = &rc_ops,
+	.is_reliable = true,
+};
+
+const struct hca_qp_type_ops hca_qp_xrc_send_ops = {
+	.flow = { HCA_QP_FLOW_SHARED, .receive = flow_receive },
+	.transport = &rc_xrc_ini_ops,
+	.is_reliable = true,
+};
+
+const struct hca_qp_type_ops hca_qp_xrc_recv_ops = {
+	.flow = { HCA_QP_FLOW_SHARED, .receive = flow_receive },
+	.transport = &rc_xrc_tgt_ops,
 	.is_reliable = true,
 };

@@ -39,7 +39,7 @@ struct hca_qp_type_ops {
 	bool is_datagram; /* each work request has an address of its own */
 };
 
-extern const struct hca_qp_type_ops hca_qp_rc_ops, hca_qp_uc_ops, hca_qp_ud_ops;
+extern const struct hca_qp_type_ops hca_qp_rc_ops, hca_qp_uc_ops, hca_qp_ud_ops, hca_qp_xrc_send_ops, hca_qp_xrc_recv_ops;
 
 /* qp_flow.c: what the types' flow ops share. */
 static inline struct hca_qp *hca_qp_of(struct node_flow *flow)

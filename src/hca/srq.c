@@ -7,6 +7,7 @@
 #include "hca/limits.h"
 #include "hca/pd_internal.h"
 #include "hca/qp_internal.h"
+#include "hca/xrc_internal.h"
 
 int hca_srq_create(struct hca_pd *pd, struct hca_srq_attr *attr, void *user, struct hca_srq **out)
 {
@@ -36,6 +37,8 @@ int hca_srq_destroy(struct hca_srq *srq)
 {
 	if (atomic_load(&srq->users) != 0)
 		return BASE_ERR_BUSY;
+	if (srq->xrcd != NULL)
+		hca_xrc_srq_leave(srq);
 	hca_async_source_fini(&srq->source);
 	hca_rq_fini(&srq->rq);
 	pthread_mutex_destroy(&srq->modify_lock);

@@ -19,6 +19,11 @@ struct hca_srq {
 	/* A QP with a run that waits for a receive: the next one posted makes a round. Written with the progress lock held. */
 	_Atomic(struct hca_qp *) dry;
 	struct hca_async_source source;
+	/* XRC: */
+	struct hca_xrcd *xrcd; /* else NULL */
+	struct hca_cq *cq;
+	uint32_t number;
+	struct hca_srq *next; /* of a bucket of the domain; progress lock */
 };
 
 /* Makes progress for the QP that waits, if there is one. No lock held. */

@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "hca/async.h"
+#include "hca/xrc.h"
 #include "verbs/context.h"
 #include "verbs/object.h"
 #include "verbs/symbol.h"
@@ -51,6 +52,11 @@ VERBS_PUBLIC int ibv_get_async_event(struct ibv_context *context, struct ibv_asy
 	return 0;
 }
 
+static void ack_qp(struct verbs_qp *qp)
+{
+	hca_async_ack(qp->opener != NULL ? hca_xrc_opener_async_token(qp->opener) : hca_qp_async_token(qp->hca));
+}
+
 VERBS_PUBLIC void ibv_ack_async_event(struct ibv_async_event *event)
 {
 	switch (event->event_type) {
@@ -65,7 +71,7 @@ VERBS_PUBLIC void ibv_ack_async_event(struct ibv_async_event *event)
 	case IBV_EVENT_PATH_MIG:
 	case IBV_EVENT_PATH_MIG_ERR:
 	case IBV_EVENT_QP_LAST_WQE_REACHED:
-		hca_async_ack(hca_qp_async_token(verbs_qp_of(event->element.qp)->hca));
+		ack_qp(verbs_qp_of(event->element.qp));
 		break;
 	case IBV_EVENT_SRQ_ERR:
 	case IBV_EVENT_SRQ_LIMIT_REACHED:

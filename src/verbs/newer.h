@@ -18,6 +18,26 @@ struct ibv_dmah_init_attr;
 struct ibv_mr_init_attr;
 struct ibv_qp_attach_comp_cntr_attr;
 
+/* What struct ibv_qp_ex has gained at its end since 44, by its offset. */
+struct verbs_qp_ex_newer {
+	unsigned char known[352];
+	void (*wr_flush)(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr, size_t len, uint8_t type, uint8_t level);
+};
+/* Values of newer enumerators. */
+enum {
+	VERBS_QP_EX_WITH_FLUSH = 1 << 11,
+	VERBS_WR_FLUSH = 14,
+	VERBS_ACCESS_FLUSH_GLOBAL = 1 << 8,
+	VERBS_ACCESS_FLUSH_PERSISTENT = 1 << 9,
+	VERBS_FLUSH_GLOBAL = 1,     /* type, bits */
+	VERBS_FLUSH_PERSISTENT = 2,
+	VERBS_FLUSH_RANGE = 0,      /* level */
+	VERBS_FLUSH_MR = 1,
+};
+#define VERBS_DEVICE_FLUSH_GLOBAL (1ull << 38)
+#define VERBS_DEVICE_FLUSH_PERSISTENT (1ull << 39)
+#define VERBS_DEVICE_ATOMIC_WRITE (1ull << 40)
+
 const char *ibv_wr_opcode_str(enum ibv_wr_opcode opcode);
 
 /* DMA handles (steering tags); buffers and registrations by attribute. Pointers: NULL and errno; int: a positive errno. */

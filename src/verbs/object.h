@@ -14,6 +14,7 @@
 #include "hca/pd.h"
 #include "hca/qp.h"
 #include "hca/srq.h"
+#include "verbs/newer.h"
 
 struct verbs_pd {
 	struct ibv_pd ibv;
@@ -73,11 +74,16 @@ struct verbs_builder {
 	uint32_t sge_capacity, inline_capacity;
 	struct transport_sge *sge; /* copies: the caller's arrays need not live until complete */
 	uint8_t *inline_data;
+	uint8_t atomic_data[8];
 };
 
 struct verbs_qp {
-	struct ibv_qp_ex ex; /* ex.qp_base is the public QP */
+	union {
+		struct ibv_qp_ex ex; /* ex.qp_base is the public QP */
+		struct verbs_qp_ex_newer newer;
+	};
 	struct hca_qp *hca;
+	struct hca_xrc_opener *opener; /* XRC_RECV: what this handle is to the target */
 	struct ibv_qp_init_attr init;
 	bool has_ex;         /* created with SEND_OPS_FLAGS: ibv_qp_to_qp_ex answers */
 	struct verbs_builder builder;
@@ -103,6 +109,9 @@ struct ibv_mr *verbs_mr_init(struct verbs_mr *mr, struct ibv_pd *pd, void *addr,
 void verbs_bind_in(struct hca_bind *out, struct ibv_mw *mw, uint32_t rkey, const struct ibv_mw_bind_info *info);
 /* dm.c: the public face of dm->hca. */
 void verbs_dm_init(struct verbs_dm *dm, struct ibv_context *context);
+/* qp.c: the public part of a QP whose `hca` and `init` are set; pd: NULL for XRC_RECV. srq.c: that of an SRQ. */
+void verbs_qp_fill(struct verbs_qp *qp, struct ibv_context *context, struct ibv_pd *pd);
+void verbs_srq_fill(struct verbs_srq *srq, struct ibv_pd *pd, void *srq_context);
 
 /* qp_ex.c: the function pointers of ibv_wr_*, for the operations asked for. EOPNOTSUPP for one that cannot be done; ENOMEM. */
 int verbs_builder_init(struct verbs_qp *qp, uint64_t send_ops_flags);

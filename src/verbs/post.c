@@ -31,6 +31,11 @@ static int post_one(struct verbs_qp *qp, const struct ibv_send_wr *wr)
 	};
 	struct hca_bind bind;
 
+	/* The list form has no place for what a flush needs. */
+	if (wr->opcode == (enum ibv_wr_opcode)VERBS_WR_FLUSH)
+		return BASE_ERR_INVAL;
+	if (qp->ex.qp_base.qp_type == IBV_QPT_XRC_SEND)
+		ours.remote_qpn = wr->qp_type.xrc.remote_srqn;
 	if (qp->ex.qp_base.qp_type == IBV_QPT_UD) {
 		ours.ah = wr->wr.ud.ah == NULL ? NULL : verbs_ah_of(wr->wr.ud.ah)->hca;
 		ours.remote_qpn = wr->wr.ud.remote_qpn;

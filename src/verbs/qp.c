@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/err.h"
+#include "hca/xrc.h"
 #include "verbs/context.h"
 #include "verbs/object.h"
 #include "verbs/ops.h"
@@ -30,6 +31,24 @@ static struct hca_cq *cq_or_null(struct ibv_cq *cq)
 	return cq == NULL ? NULL : verbs_cq_of(cq)->hca;
 }
 
+void verbs_qp_fill(struct verbs_qp *qp, struct ibv_context *context, struct ibv_pd *pd)
+{
+	struct ibv_qp *ibv = &qp->ex.qp_base;
+
+	ibv->context = context;
+	ibv->qp_context = qp->init.qp_context;
+	ibv->pd = pd;
+	ibv->send_cq = qp->init.send_cq;
+	ibv->recv_cq = qp->init.recv_cq;
+	ibv->srq = qp->init.srq;
+	ibv->qp_num = hca_qp_number(qp->hca);
+	ibv->handle = ibv->qp_num;
+	ibv->state = IBV_QPS_RESET;
+	ibv->qp_type = qp->init.qp_type;
+	pthread_mutex_init(&ibv->mutex, NULL);
+	pthread_cond_init(&ibv->cond, NULL);
+}
+
 /* `attr` is rewritten up to its capabilities, which is the prefix that both public structs share. */
 static struct verbs_qp *create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr, int *err)
 {
@@ -47,6 +66,12 @@ static struct verbs_qp *create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *at
 		return NULL;
 	init.user = qp;
 	cap_in(&init.cap, &attr->cap);
+	if (attr->qp_type == IBV_QPT_XRC_SEND) {
+		/* It receives nothing: what is said of receives is not looked at. */
+		init.recv_cq = init.send_cq;
+		init.srq = NULL;
+		init.cap.max_recv_wr = init.cap.max_recv_sge = 0;
+	}
 	*err = hca_qp_create(verbs_pd_of(pd)->hca, &init, &qp->hca);
 	if (*err != 0) {
 		free(qp);
@@ -54,20 +79,7 @@ static struct verbs_qp *create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *at
 	}
 	cap_out(&attr->cap, &init.cap);
 	qp->init = *attr;
-
-	struct ibv_qp *ibv = &qp->ex.qp_base;
-	ibv->context = pd->context;
-	ibv->qp_context = attr->qp_context;
-	ibv->pd = pd;
-	ibv->send_cq = attr->send_cq;
-	ibv->recv_cq = attr->recv_cq;
-	ibv->srq = attr->srq;
-	ibv->qp_num = hca_qp_number(qp->hca);
-	ibv->handle = ibv->qp_num;
-	ibv->state = IBV_QPS_RESET;
-	ibv->qp_type = attr->qp_type;
-	pthread_mutex_init(&ibv->mutex, NULL);
-	pthread_cond_init(&ibv->cond, NULL);
+	verbs_qp_fill(qp, pd->context, pd);
 	return qp;
 }
 
@@ -88,6 +100,8 @@ struct ibv_qp *verbs_create_qp_ex(struct ibv_context *context, struct ibv_qp_ini
 	const uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 	int err;
 
+	if (attr->qp_type == IBV_QPT_XRC_RECV)
+		return verbs_create_xrc_target(context, attr);
 	if ((attr->comp_mask & ~known) != 0)
 		return verbs_null(BASE_ERR_UNSUPPORTED);
 	if ((attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) != 0 && attr->create_flags != 0)
@@ -119,7 +133,10 @@ VERBS_PUBLIC int ibv_destroy_qp(struct ibv_qp *qp)
 {
 	struct verbs_qp *self = verbs_qp_of(qp);
 
-	hca_qp_destroy(self->hca);
+	if (self->opener != NULL)
+		hca_xrc_target_close(self->opener);
+	else
+		hca_qp_destroy(self->hca);
 	verbs_builder_fini(self);
 	pthread_cond_destroy(&qp->cond);
 	pthread_mutex_destroy(&qp->mutex);

@@ -9,6 +9,15 @@
 #include "verbs/ops.h"
 #include "verbs/symbol.h"
 
+void verbs_srq_fill(struct verbs_srq *srq, struct ibv_pd *pd, void *srq_context)
+{
+	srq->ibv.context = pd->context;
+	srq->ibv.srq_context = srq_context;
+	srq->ibv.pd = pd;
+	pthread_mutex_init(&srq->ibv.mutex, NULL);
+	pthread_cond_init(&srq->ibv.cond, NULL);
+}
+
 VERBS_PUBLIC struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
 {
 	if (verbs_is_inherited(pd->context))
@@ -25,11 +34,7 @@ VERBS_PUBLIC struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_in
 	}
 	attr->attr.max_wr = ours.max_wr;
 	attr->attr.max_sge = ours.max_sge;
-	srq->ibv.context = pd->context;
-	srq->ibv.srq_context = attr->srq_context;
-	srq->ibv.pd = pd;
-	pthread_mutex_init(&srq->ibv.mutex, NULL);
-	pthread_cond_init(&srq->ibv.cond, NULL);
+	verbs_srq_fill(srq, pd, attr->srq_context);
 	return &srq->ibv;
 }
 
@@ -37,6 +42,8 @@ struct ibv_srq *verbs_create_srq_ex(struct ibv_context *context, struct ibv_srq_
 {
 	const uint32_t known = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD;
 
+	if ((attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) != 0 && attr->srq_type == IBV_SRQT_XRC)
+		return verbs_create_xrc_srq(context, attr);
 	/* The inline of verbs.h sends plain requests to ibv_create_srq; what arrives here asks for more. */
 	if ((attr->comp_mask & ~known) != 0 || ((attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) != 0 && attr->srq_type !=
 			IBV_SRQT_BASIC))

@@ -355,6 +355,32 @@ def _(w, command, options):
     perftest(w, [*command.split(), *options.split(), '-d', 'sv_lo', '-n', '500'], 'shm')
 
 
+XRC = tuple(f'{c} -c XRC' for c in (*BW, *LAT, *ONE_SIDED))
+
+
+def xrc_files_remove():
+    """What perftest leaves in /tmp is its last user's alone, and the next may be another."""
+    for side in ('client', 'server'):
+        try:
+            os.unlink(f'/tmp/xrc_domain_{side}')
+        except FileNotFoundError:
+            pass
+
+
+@rows_for('%s %s', [(c, link) for c in XRC for link in LINKS])
+def _(w, command, link):
+    xrc_files_remove()
+    perftest(w, [*command.split(), '-d', 'sv_lo', '-n', '200' if 'write_lat' in command else '1000'], link)
+
+
+@rows_for('%s -a -n 100 %s %s', [(c, o, link) for c in XRC for o in ('', '-b', '-q 16', '-e') for link in LINKS
+                                 if not ('_lat' in c and o in ('-b', '-q 16')) and not ('atomic' in c)
+                                 and not (re.search('read|write', c) and o == '-e')], 'full')
+def _(w, command, options, link):
+    xrc_files_remove()
+    perftest(w, [*command.split(), *options.split(), '-a', '-d', 'sv_lo', '-n', '100'], link, sizes=23, seconds=300)
+
+
 @rows_for('UD between %s and %s of this host', [('lo', 'the others')])
 def _(w, one, other):
     """Each sends to a GID of the other's device, and answers from its own."""
