@@ -44,11 +44,15 @@ const struct transport_stats *transport_qp_stats(const struct transport_qp *qp)
 
 uint64_t transport_qp_deadline(const struct transport_qp *qp)
 {
-	return qp->ops->deadline == NULL ? BASE_NEVER : qp->ops->deadline(qp);
+	uint64_t at = qp->ops->deadline == NULL ? BASE_NEVER : qp->ops->deadline(qp);
+
+	return qp->pace.wake_at != 0 && qp->pace.wake_at < at ? qp->pace.wake_at : at;
 }
 
 void transport_qp_tick(struct transport_qp *qp, uint64_t now, uint64_t excused_ns)
 {
+	if (qp->pace.wake_at <= now)
+		qp->pace.wake_at = 0;
 	if (qp->ops->tick != NULL)
 		qp->ops->tick(qp, now, excused_ns);
 }

@@ -349,7 +349,8 @@ int rc_requester_next(struct transport_qp *qp, uint64_t now, const struct transp
 	rd = rc_requester_is_rd(wqe);
 	psns = rd ? total - at : n;
 	/* Under a limit emission halts after any run. */
-	ack_req = at + n == total || qp->pace.rate != 0 || q->since_ack_req + n >= min_u32(RC_ACK_REQ_EVERY, window / 4) || in_flight(q) + n >= window;
+	ack_req = qp->pace.rate != 0 || at + n == total ||
+		  q->since_ack_req + n >= min_u32(RC_ACK_REQ_EVERY, window / 4) || in_flight(q) + n >= window;
 	err = write_run(&path, wqe, at, total, n, psn, ack_req, room, out, used);
 	if (err) {
 		stop_at(qp, index, TRANSPORT_LOC_PROT_ERR, (uint32_t)-err);

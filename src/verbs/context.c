@@ -14,8 +14,8 @@
 #include "base/log.h"
 #include "hca/async.h"
 #include "hca/limits.h"
+#include "hca/qp_rate.h"
 #include "verbs/device.h"
-#include "verbs/newer.h"
 #include "verbs/ops.h"
 #include "verbs/symbol.h"
 
@@ -70,12 +70,9 @@ void verbs_context_fill_ops(struct verbs_context *ex)
 	ex->dealloc_td = verbs_dealloc_td;
 	ex->alloc_parent_domain = verbs_alloc_parent_domain;
 	ex->query_rt_values = verbs_query_rt_values;
+	ex->modify_qp_rate_limit = verbs_modify_qp_rate_limit;
 	ex->create_qp_ex = verbs_create_qp_ex;
 	ex->create_srq_ex = verbs_create_srq_ex;
-	ex->open_xrcd = verbs_open_xrcd;
-	ex->close_xrcd = verbs_close_xrcd;
-	ex->get_srq_num = verbs_get_srq_num;
-	ex->open_qp = verbs_open_qp;
 }
 
 /* --- what a fork child's inherited contexts answer on the data path --- */
@@ -317,6 +314,7 @@ int verbs_query_device_ex(struct ibv_context *context, const struct ibv_query_de
 	struct ibv_device_attr_ex ours = {
 		.completion_timestamp_mask = UINT64_MAX,
 		.hca_core_clock = CORE_CLOCK_KHZ,
+		.packet_pacing_caps = { HCA_RATE_MIN_KBPS, HCA_RATE_MAX_KBPS, 1u << IBV_QPT_RC | 1u << IBV_QPT_UC | 1u << IBV_QPT_UD },
 		.cq_mod_caps = { .max_cq_count = UINT16_MAX, .max_cq_period = UINT16_MAX },
 		.phys_port_cnt_ex = HCA_PORTS,
 		.odp_caps = {
@@ -331,8 +329,7 @@ int verbs_query_device_ex(struct ibv_context *context, const struct ibv_query_de
 	if (attr_size < sizeof(ours.orig_attr))
 		return EINVAL;
 	verbs_query_device(context, &ours.orig_attr);
-	ours.device_cap_flags_ex = ours.orig_attr.device_cap_flags | VERBS_DEVICE_FLUSH_GLOBAL | VERBS_DEVICE_FLUSH_PERSISTENT |
-				   VERBS_DEVICE_ATOMIC_WRITE;
+	ours.device_cap_flags_ex = ours.orig_attr.device_cap_flags;
 	ours.max_dm_size = HCA_MAX_DM_BYTES;
 	memset(attr, 0, attr_size);
 	memcpy(attr, &ours, attr_size < sizeof(ours) ? attr_size : sizeof(ours));
