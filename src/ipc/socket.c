@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -105,6 +106,28 @@ int ipc_accept(int listener, int *out, uint32_t *pid)
 	return BASE_OK;
 }
 
+/*
+ * The kernel lets a user have as many descriptors in flight as the sender's soft limit of open files says, over all his processes:
+ * a few brokers fill the usual 1024. Up to the hard limit the sender may help himself, for the moment of the call.
+ */
+static ssize_t send_beyond(int fd, const struct msghdr *msg)
+{
+	struct rlimit usual, most;
+
+	if (getrlimit(RLIMIT_NOFILE, &usual) != 0 || usual.rlim_cur >= usual.rlim_max) {
+		errno = ETOOMANYREFS;
+		return -1;
+	}
+	most = usual;
+	most.rlim_cur = usual.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &most);
+	ssize_t sent = sendmsg(fd, msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+	int saved = errno;
+	setrlimit(RLIMIT_NOFILE, &usual);
+	errno = saved;
+	return sent;
+}
+
 int ipc_send(int fd, const struct ipc_message *message, const struct ipc_fds *fds)
 {
 	union {
@@ -130,6 +153,8 @@ int ipc_send(int fd, const struct ipc_message *message, const struct ipc_fds *fd
 	while (sendmsg(fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
 		if (errno == EINTR)
 			continue;
+		if (errno == ETOOMANYREFS && send_beyond(fd, &msg) >= 0)
+			break;
 		if (errno == EPIPE || errno == ECONNRESET || errno == ENOTCONN)
 			return BASE_ERR_GONE;
 		return errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM || errno == ETOOMANYREFS ? BASE_ERR_AGAIN : BASE_ERR_IO;
