@@ -14,6 +14,7 @@
 #include <assert.h>
 
 #include "base/err.h"
+#include "hca/xrc_internal.h"
 
 _Static_assert((int)TRANSPORT_ERROR == HCA_QPS_ERR && (int)TRANSPORT_SQE == HCA_QPS_SQE && (int)TRANSPORT_RTS == HCA_QPS_RTS,
 	       "one set of states");
@@ -23,9 +24,18 @@ static enum hca_qp_state state_of(const struct hca_qp *qp)
 	return (enum hca_qp_state)transport_qp_state(&qp->transport);
 }
 
-static struct hca_rq *queue_of(struct hca_qp *qp)
+static void slot_release(struct hca_qp *qp, struct hca_srq *srq, uint32_t index)
 {
-	return qp->srq != NULL ? &qp->srq->rq : &qp->rq;
+	hca_rq_release(srq != NULL ? &srq->rq : &qp->rq, index);
+}
+
+/* Events of a shared target are for all who opened it. */
+static void raise(struct hca_qp *qp, enum hca_async_type type)
+{
+	if (qp->xrc != NULL)
+		hca_xrc_target_raise(qp, type);
+	else
+		hca_async_raise(&qp->source, type);
 }
 
 static int recv_take(void *host, struct transport_recv *out)
@@ -34,31 +44,51 @@ static int recv_take(void *host, struct transport_recv *out)
 
 	if (qp->taken_count == HCA_QP_TAKEN)
 		return BASE_ERR_AGAIN;
-	int err = qp->srq != NULL ? hca_srq_take(qp->srq, out) : hca_rq_take(&qp->rq, out, NULL);
+	struct hca_srq *srq = qp->xrc != NULL ? qp->xrc_srq : qp->srq;
+	int err = srq != NULL ? hca_srq_take(srq, out) : hca_rq_take(&qp->rq, out, NULL);
 	if (err == 0) {
-		qp->taken[qp->taken_count++] = out->index;
+		out->srqn = srq != NULL ? srq->number : 0;
+		qp->taken[qp->taken_count].srq = srq;
+		qp->taken[qp->taken_count++].index = out->index;
 		qp->dry_since = 0;
 	}
 	return err;
 }
 
-const struct transport_recv_ops hca_qp_recv_ops = { .take = recv_take };
-
-static void recv_give_back(struct hca_qp *qp, uint32_t index)
+static int recv_select(void *host, uint32_t srqn)
 {
-	for (uint32_t i = 0; i < qp->taken_count; i++)
-		if (qp->taken[i] == index) {
+	struct hca_qp *qp = host;
+
+	if (qp->xrc_srq != NULL && qp->xrc_srq->number == srqn)
+		return 0;
+	struct hca_srq *srq = hca_xrc_srq_find(qp->xrc, srqn);
+	if (srq == NULL)
+		return BASE_ERR_KEY;
+	qp->xrc_srq = srq;
+	dma_view_init(&qp->view, qp->view.table, srq->pd->number);
+	return 0;
+}
+
+const struct transport_recv_ops hca_qp_recv_ops = { .take = recv_take, .select = recv_select };
+
+static void recv_give_back(struct hca_qp *qp, const struct transport_completion *done)
+{
+	for (uint32_t i = 0; i < qp->taken_count; i++) {
+		struct hca_srq *srq = qp->taken[i].srq;
+
+		if (qp->taken[i].index == done->index && (srq != NULL ? srq->number : 0) == done->srqn) {
 			qp->taken[i] = qp->taken[--qp->taken_count];
-			hca_rq_release(queue_of(qp), index);
+			slot_release(qp, srq, done->index);
 			return;
 		}
+	}
 	assert(!"the transport completed a receive that it did not take");
 }
 
 void hca_qp_receives_forget(struct hca_qp *qp)
 {
 	for (uint32_t i = 0; i < qp->taken_count; i++)
-		hca_rq_release(queue_of(qp), qp->taken[i]);
+		slot_release(qp, qp->taken[i].srq, qp->taken[i].index);
 	qp->taken_count = 0;
 	qp->staged_count = 0;
 }
@@ -78,7 +108,8 @@ static void push(struct hca_qp *qp, struct hca_cq *cq, const struct transport_co
 			.src_qp = done->src_qpn,
 			.wc_flags = done->wc_flags,
 		},
-		.qp = qp,
+		/* Receives of an XRC target are its SRQ's: they stay when it goes. */
+		.qp = qp->xrc != NULL ? NULL : qp,
 		.sq_index = done->index,
 		.is_send = is_send,
 		.solicited = !is_send && done->solicited,
@@ -86,14 +117,24 @@ static void push(struct hca_qp *qp, struct hca_cq *cq, const struct transport_co
 
 	if (!hca_cq_push(cq, &cqe) && state_of(qp) != HCA_QPS_ERR) {
 		qp->ops->transport->to_error(&qp->transport);
-		hca_async_raise(&qp->source, HCA_ASYNC_QP_FATAL);
+		raise(qp, HCA_ASYNC_QP_FATAL);
 	}
 }
 
 static void push_staged(struct hca_qp *qp)
 {
-	for (uint32_t i = 0; i < qp->staged_count; i++)
-		push(qp, qp->recv_cq, &qp->staged[i], false);
+	for (uint32_t i = 0; i < qp->staged_count; i++) {
+		struct hca_cq *cq = qp->recv_cq;
+
+		if (qp->xrc != NULL) {
+			const struct hca_srq *srq = hca_xrc_srq_find(qp->xrc, qp->staged[i].srqn);
+
+			if (srq == NULL)
+				continue; /* destroyed since, and what it held with it */
+			cq = srq->cq;
+		}
+		push(qp, cq, &qp->staged[i], false);
+	}
 	qp->staged_count = 0;
 }
 
@@ -106,9 +147,30 @@ static void stage_receives(struct hca_qp *qp)
 		struct transport_completion *at = &qp->staged[qp->staged_count];
 		if (transport_qp_recv_done(&qp->transport, at) == 0)
 			return;
-		recv_give_back(qp, at->index);
+		recv_give_back(qp, at);
 		qp->staged_count++;
 	}
+}
+
+void hca_qp_srq_gone(struct hca_qp *qp, struct hca_srq *srq)
+{
+	const struct hca_engine *engine = hca_context_engine(qp->context);
+	bool is_held = false;
+
+	stage_receives(qp);
+	for (uint32_t i = 0; i < qp->taken_count; i++)
+		is_held |= qp->taken[i].srq == srq;
+	if (is_held) {
+		/* It ends what it holds, and the slot is given back while there is an SRQ to give it to. */
+		qp->ops->transport->to_error(&qp->transport);
+		stage_receives(qp);
+		hca_qp_state_follow(qp);
+		if (qp->xrc_openers != NULL)
+			engine->ops->schedule(engine->context, &qp->flow);
+	}
+	push_staged(qp);
+	if (qp->xrc_srq == srq)
+		qp->xrc_srq = NULL;
 }
 
 bool hca_qp_is_from_peer(struct hca_qp *qp, const struct link_rx *rx)
@@ -194,10 +256,10 @@ static void flush_receives(struct hca_qp *qp)
 {
 	struct transport_recv recv;
 
-	if (qp->srq != NULL) {
+	if (qp->srq != NULL || qp->xrc != NULL) {
 		if (!qp->last_wqe_raised && qp->taken_count == 0) {
 			qp->last_wqe_raised = true;
-			hca_async_raise(&qp->source, HCA_ASYNC_QP_LAST_WQE_REACHED);
+			raise(qp, HCA_ASYNC_QP_LAST_WQE_REACHED);
 		}
 		return;
 	}
@@ -226,9 +288,9 @@ static void raise_events(struct hca_qp *qp)
 
 	for (unsigned i = 0; bits != 0 && i < sizeof(events) / sizeof(events[0]); i++)
 		if (bits & events[i].bit)
-			hca_async_raise(&qp->source, events[i].type);
+			raise(qp, events[i].type);
 	if ((bits & TRANSPORT_EVENT_SQ_DRAINED) && qp->notify_drained)
-		hca_async_raise(&qp->source, HCA_ASYNC_SQ_DRAINED);
+		raise(qp, HCA_ASYNC_SQ_DRAINED);
 }
 
 const char *const hca_qp_counter_names[EXPORT_QP_COUNTERS] = {

@@ -16,6 +16,7 @@
 #include "hca/limits.h"
 #include "hca/qp_rate.h"
 #include "verbs/device.h"
+#include "verbs/newer.h"
 #include "verbs/ops.h"
 #include "verbs/symbol.h"
 
@@ -73,6 +74,10 @@ void verbs_context_fill_ops(struct verbs_context *ex)
 	ex->modify_qp_rate_limit = verbs_modify_qp_rate_limit;
 	ex->create_qp_ex = verbs_create_qp_ex;
 	ex->create_srq_ex = verbs_create_srq_ex;
+	ex->open_xrcd = verbs_open_xrcd;
+	ex->close_xrcd = verbs_close_xrcd;
+	ex->get_srq_num = verbs_get_srq_num;
+	ex->open_qp = verbs_open_qp;
 }
 
 /* --- what a fork child's inherited contexts answer on the data path --- */
@@ -329,7 +334,8 @@ int verbs_query_device_ex(struct ibv_context *context, const struct ibv_query_de
 	if (attr_size < sizeof(ours.orig_attr))
 		return EINVAL;
 	verbs_query_device(context, &ours.orig_attr);
-	ours.device_cap_flags_ex = ours.orig_attr.device_cap_flags;
+	ours.device_cap_flags_ex = ours.orig_attr.device_cap_flags | VERBS_DEVICE_FLUSH_GLOBAL | VERBS_DEVICE_FLUSH_PERSISTENT |
+				   VERBS_DEVICE_ATOMIC_WRITE;
 	ours.max_dm_size = HCA_MAX_DM_BYTES;
 	memset(attr, 0, attr_size);
 	memcpy(attr, &ours, attr_size < sizeof(ours) ? attr_size : sizeof(ours));

@@ -42,6 +42,13 @@ int verbs_advise_mr(struct ibv_pd *pd, enum ib_uverbs_advise_mr_advice advice, u
 struct ibv_dm *verbs_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr *attr);
 int verbs_free_dm(struct ibv_dm *dm);
 struct ibv_mr *verbs_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t offset, size_t length, unsigned int access);
+/* xrc.c */
+struct ibv_xrcd *verbs_open_xrcd(struct ibv_context *context, struct ibv_xrcd_init_attr *attr);
+int verbs_close_xrcd(struct ibv_xrcd *xrcd);
+struct ibv_srq *verbs_create_xrc_srq(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr);
+int verbs_get_srq_num(struct ibv_srq *srq, uint32_t *number);
+struct ibv_qp *verbs_create_xrc_target(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr);
+struct ibv_qp *verbs_open_qp(struct ibv_context *context, struct ibv_qp_open_attr *attr);
 /* srq.c */
 int verbs_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
 struct ibv_srq *verbs_create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr);

@@ -119,6 +119,34 @@ static void wr_atomic_fetch_add(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t re
 	open_rdma(ex, IBV_WR_ATOMIC_FETCH_AND_ADD, rkey, remote_addr)->compare_add = add;
 }
 
+/* Its 8 bytes are the caller's own, and need not live until complete. */
+static void wr_atomic_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr, const void *atomic_wr)
+{
+	struct verbs_builder *b = &self_of(ex)->builder;
+	struct hca_send_wr *wr = open_rdma(ex, IBV_WR_ATOMIC_WRITE, rkey, remote_addr);
+
+	memcpy(b->atomic_data, atomic_wr, sizeof(b->atomic_data));
+	b->sge[0] = (struct transport_sge){ .addr = (uintptr_t)b->atomic_data, .length = sizeof(b->atomic_data) };
+	wr->num_sge = 1;
+	wr->flags |= IBV_SEND_INLINE;
+}
+
+static void wr_flush(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr, size_t len, uint8_t type, uint8_t level)
+{
+	struct verbs_builder *b = &self_of(ex)->builder;
+	struct hca_send_wr *wr = open_rdma(ex, (enum ibv_wr_opcode)VERBS_WR_FLUSH, rkey, remote_addr);
+
+	if ((type & ~(VERBS_FLUSH_GLOBAL | VERBS_FLUSH_PERSISTENT)) != 0 || level > VERBS_FLUSH_MR ||
+	    (len > UINT32_MAX && level == VERBS_FLUSH_RANGE)) {
+		b->err = b->err == 0 ? BASE_ERR_INVAL : b->err;
+		return;
+	}
+	wr->flush_access = (type & VERBS_FLUSH_GLOBAL ? (uint32_t)VERBS_ACCESS_FLUSH_GLOBAL : 0) |
+			   (type & VERBS_FLUSH_PERSISTENT ? (uint32_t)VERBS_ACCESS_FLUSH_PERSISTENT : 0);
+	wr->flush_whole = level == VERBS_FLUSH_MR;
+	wr->flush_length = wr->flush_whole ? 0 : (uint32_t)len;
+}
+
 static void wr_local_inv(struct ibv_qp_ex *ex, uint32_t invalidate_rkey)
 {
 	open_next(ex, IBV_WR_LOCAL_INV)->imm_or_inv = invalidate_rkey;
@@ -140,6 +168,11 @@ static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t rem
 	wr->ah = ah == NULL ? NULL : verbs_ah_of(ah)->hca; /* the post refuses it */
 	wr->remote_qpn = remote_qpn;
 	wr->remote_qkey = remote_qkey;
+}
+
+static void wr_set_xrc_srqn(struct ibv_qp_ex *ex, uint32_t remote_srqn)
+{
+	self_of(ex)->builder.wr.remote_qpn = remote_srqn;
 }
 
 static void wr_set_sge(struct ibv_qp_ex *ex, uint32_t lkey, uint64_t addr, uint32_t length)
@@ -195,11 +228,11 @@ int verbs_builder_init(struct verbs_qp *qp, uint64_t send_ops_flags)
 	const uint64_t rdma = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
 	const uint64_t reliable = IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
 			IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD |
-				  IBV_QP_EX_WITH_SEND_WITH_INV;
+				  IBV_QP_EX_WITH_SEND_WITH_INV | IBV_QP_EX_WITH_ATOMIC_WRITE | VERBS_QP_EX_WITH_FLUSH;
 	const uint64_t windows = IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_BIND_MW;
 	uint64_t can = messages;
 
-	if (qp->ex.qp_base.qp_type == IBV_QPT_RC)
+	if (qp->ex.qp_base.qp_type == IBV_QPT_RC || qp->ex.qp_base.qp_type == IBV_QPT_XRC_SEND)
 		can |= rdma | reliable | windows;
 	else if (qp->ex.qp_base.qp_type == IBV_QPT_UC)
 		can |= rdma | windows;
@@ -223,6 +256,7 @@ int verbs_builder_init(struct verbs_qp *qp, uint64_t send_ops_flags)
 	ex->wr_set_inline_data = wr_set_inline_data;
 	ex->wr_set_inline_data_list = wr_set_inline_data_list;
 	ex->wr_set_ud_addr = wr_set_ud_addr;
+	ex->wr_set_xrc_srqn = wr_set_xrc_srqn;
 	if ((send_ops_flags & IBV_QP_EX_WITH_SEND) != 0)
 		ex->wr_send = wr_send;
 	if ((send_ops_flags & IBV_QP_EX_WITH_SEND_WITH_IMM) != 0)
@@ -241,6 +275,10 @@ int verbs_builder_init(struct verbs_qp *qp, uint64_t send_ops_flags)
 		ex->wr_atomic_fetch_add = wr_atomic_fetch_add;
 	if ((send_ops_flags & IBV_QP_EX_WITH_LOCAL_INV) != 0)
 		ex->wr_local_inv = wr_local_inv;
+	if ((send_ops_flags & IBV_QP_EX_WITH_ATOMIC_WRITE) != 0)
+		ex->wr_atomic_write = wr_atomic_write;
+	if ((send_ops_flags & VERBS_QP_EX_WITH_FLUSH) != 0)
+		qp->newer.wr_flush = wr_flush;
 	if ((send_ops_flags & IBV_QP_EX_WITH_BIND_MW) != 0)
 		ex->wr_bind_mw = wr_bind_mw;
 	return 0;
