@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "hca/limits.h"
+#include "hca/profile.h"
 #include "hca/qp_type.h"
 #include "hca/qp_values.h"
 #include "wire/mtu.h"
@@ -71,6 +72,7 @@ static struct transport_config config_of(const struct hca_qp *qp, const struct h
 		.min_rnr_timer = attr->min_rnr_timer,
 		.max_rd_atomic = attr->max_rd_atomic,
 		.max_dest_rd_atomic = attr->max_dest_rd_atomic,
+		.oversized_fails = !hca_profile_is_spec(),
 		.lossless = qp->flow.path.kind == LINK_SHM,
 		.srq = qp->srq != NULL,
 	};

@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "hca/limits.h"
+#include "hca/profile.h"
 #include "hca/mr.h"
 #include "hca/mw.h"
 #include "hca/qp_internal.h"
@@ -91,7 +92,8 @@ int hca_qp_post_send(struct hca_qp *qp, const struct hca_send_wr *wr)
 {
 	uint32_t state = atomic_load_explicit(&qp->state, memory_order_acquire);
 
-	if (state == HCA_QPS_RESET || state == HCA_QPS_INIT || state == HCA_QPS_RTR)
+	/* Adapters keep what is posted in INIT and RTR until RTS; the specification has it refused at once. */
+	if (state == HCA_QPS_RESET || ((state == HCA_QPS_INIT || state == HCA_QPS_RTR) && hca_profile_is_spec()))
 		return refuse(qp, "its state is before RTS");
 	uint8_t rules = wr->opcode < TRANSPORT_OP_COUNT ? op_rules[wr->opcode] : 0;
 	if (!(rules & type_rule(qp->type)))
@@ -111,6 +113,9 @@ int hca_qp_post_send(struct hca_qp *qp, const struct hca_send_wr *wr)
 		return refuse(qp, "inline data longer than max_inline_data");
 	if ((rules & ATOMIC) && length < sizeof(uint64_t))
 		return refuse(qp, "an atomic needs room for 8 bytes");
+	/* Adapters let it go to the responder, which refuses it. */
+	if ((rules & ATOMIC) && hca_profile_is_spec() && (length != sizeof(uint64_t) || wr->remote_addr % sizeof(uint64_t) != 0))
+		return refuse(qp, "an atomic has 8 bytes at a multiple of 8");
 	if (length > HCA_MAX_MSG_BYTES)
 		return refuse(qp, "message longer than 2^31 bytes");
 	if (wr->opcode == TRANSPORT_OP_FLUSH && wr->num_sge != 0)
