@@ -6,6 +6,7 @@
  */
 #include "verbs/device.h"
 
+#include <assert.h>
 #include <endian.h>
 #include <errno.h>
 #include <pthread.h>
@@ -18,7 +19,9 @@
 #include "base/log.h"
 #include "dma/guard.h"
 #include "hca/limits.h"
+#include "hca/profile.h"
 #include "verbs/symbol.h"
+#include "verbs/sysfs.h"
 #include "wire/mtu.h"
 
 #undef ibv_get_device_list
@@ -27,6 +30,7 @@ static pthread_mutex_t devices_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct verbs_device *devices[NETDEV_MAX_DEVICES]; /* by netdev index at first sight; guarded by devices_lock */
 static struct process_engine *memory_engine;             /* whose memory table `memory` is; guarded by devices_lock */
 static struct dma_table *memory;
+static struct config settings; /* of the last list; guarded by devices_lock */
 
 void verbs_devices_lock(void)
 {
@@ -173,8 +177,12 @@ static int start_locked(struct verbs_device *device, struct process_engine *engi
 		.port_active = now->up,
 	};
 	snprintf(config.name, sizeof(config.name), "%.31s", device->ibv.name);
-	hca_identity_default(&config.identity);
-	config.identity.node_guid = config.identity.sys_image_guid = now->node_guid;
+	const struct config *set = process_config(engine->process);
+	hca_profile_set(set->profile == CONFIG_SPEC);
+	config.identity = (struct hca_identity){ .vendor_id = set->vendor_id, .vendor_part_id = set->part_id,
+		.node_guid = now->node_guid, .sys_image_guid = now->node_guid };
+	static_assert(sizeof(config.identity.fw_ver) == sizeof(set->firmware), "one length");
+	memcpy(config.identity.fw_ver, set->firmware, sizeof(set->firmware));
 	struct process_engine *before = device->engine;
 	device->engine = engine;
 	err = hca_device_create(&config, &device->hca);
@@ -240,6 +248,7 @@ static struct ibv_device **fill_list(struct process *process, const struct netde
 		return NULL;
 	list[0] = (struct ibv_device *)(void *)process;
 	pthread_mutex_lock(&devices_lock);
+	settings = *process_config(process);
 	unsigned listed = netdev_table_order(table, order);
 	for (unsigned i = 0; i < listed; i++) {
 		const struct netdev_device *netdev = &table->devices[order[i]];
@@ -257,6 +266,27 @@ static struct ibv_device **fill_list(struct process *process, const struct netde
 	return list + 1;
 }
 
+static bool describe(const char *ibdev_path, struct verbs_description *out)
+{
+	bool found = false;
+
+	pthread_mutex_lock(&devices_lock);
+	for (unsigned i = 0; i < NETDEV_MAX_DEVICES && !found; i++) {
+		const struct verbs_device *device = devices[i];
+
+		if (device == NULL || strcmp(device->ibv.ibdev_path, ibdev_path) != 0)
+			continue;
+		found = true;
+		static_assert(sizeof(out->firmware) == sizeof(settings.firmware), "one length");
+		static_assert(sizeof(out->node_desc) == sizeof(settings.node_desc), "one length");
+		out->node_guid = device->node_guid;
+		memcpy(out->firmware, settings.firmware, sizeof(out->firmware));
+		memcpy(out->node_desc, settings.node_desc, sizeof(out->node_desc));
+	}
+	pthread_mutex_unlock(&devices_lock);
+	return found;
+}
+
 VERBS_PUBLIC struct ibv_device **ibv_get_device_list(int *num_devices)
 {
 	struct netdev_table *table = malloc(sizeof(*table));
@@ -265,6 +295,7 @@ VERBS_PUBLIC struct ibv_device **ibv_get_device_list(int *num_devices)
 	int count = 0, cancel;
 
 	verbs_fork_prepare_once();
+	verbs_sysfs_set(describe);
 	/* Connecting to the broker meets cancellation points; nobody may leave with the device lock or half a list. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	int err = table == NULL ? BASE_ERR_NOMEM : process_get(&process);

@@ -232,6 +232,7 @@ static void post_errors(void)
 	struct ibv_send_wr *bad;
 	struct ibv_recv_wr *bad_recv;
 
+	need_equal(setenv("SOFTVERBS_PROFILE", "spec", 1), 0); /* before RTS; profile_test.c has the other profile */
 	rc_open(&a, &(struct rc_options){ .send_wr = 8, .recv_wr = 8, .sge = 2 });
 	rc_open(&b, &(struct rc_options){ .context = a.context });
 	const struct rc_address to_b = rc_address_of(&b);
