@@ -229,7 +229,7 @@ static void storm(enum ibv_qp_type type)
 		connect_pair(&ends[2 * i]);
 	for (int i = 0; i < POLLERS; i++)
 		need_equal(pthread_create(&threads[i], NULL, poller, NULL), 0);
-	while (harness_now_ms() < until && next_id < IDS - 100) {
+	while ((harness_now_ms() < until || renewals == 0) && next_id < IDS - 100) {
 		uint32_t which = any(ENDS);
 		const struct rc_address remote = rc_address_of(&ends[which ^ 1].rc);
 

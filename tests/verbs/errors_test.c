@@ -656,7 +656,10 @@ static void lossy_receiver_drops(struct trial *t)
 			expect_wc(t, &t->b, t->b.recv_cq, next, IBV_WC_LOC_LEN_ERR, IBV_WC_RECV);
 	cq_expect_none(t->b.recv_cq, t->row->fault == NOT_READY ? 20 : 2);
 	expect_state(t, &t->b, IBV_QPS_RTS);
-	if (t->row->fault == NOT_READY || next > 100) {
+	/* (On a machine that is slow enough the last one is still held for a receive, and would get it.) */
+	if (t->row->fault == NOT_READY)
+		return;
+	if (next > 100) {
 		t->into.length = LARGE;
 		next = 300;
 		trial_receive(t, next);
