@@ -95,7 +95,7 @@ int hca_mr_reg(struct hca_pd *pd, const struct hca_mr_attr *attr, void *user, st
 
 int hca_mr_null(struct hca_pd *pd, void *user, struct hca_mr **out)
 {
-	return mr_reg(pd, MR_NULL, &(struct hca_mr_attr){ 0 }, user, out);
+	return mr_reg(pd, MR_NULL, &(struct hca_mr_attr){ .length = UINT64_MAX }, user, out);
 }
 
 int hca_mr_reg_dm(struct hca_pd *pd, struct hca_dm *dm, uint64_t offset, uint64_t length, uint32_t access, void *user,
@@ -204,6 +204,11 @@ uint32_t hca_mr_index(const struct hca_mr *mr)
 struct hca_pd *hca_mr_pd(const struct hca_mr *mr)
 {
 	return mr->pd;
+}
+
+uint64_t hca_mr_length(const struct hca_mr *mr)
+{
+	return mr->attr.length;
 }
 
 void *hca_mr_user(const struct hca_mr *mr)

@@ -40,6 +40,7 @@ uint32_t hca_mr_lkey(const struct hca_mr *mr);
 uint32_t hca_mr_rkey(const struct hca_mr *mr);
 uint32_t hca_mr_index(const struct hca_mr *mr);
 struct hca_pd *hca_mr_pd(const struct hca_mr *mr);
+uint64_t hca_mr_length(const struct hca_mr *mr);
 void *hca_mr_user(const struct hca_mr *mr);
 
 #endif

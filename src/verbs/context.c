@@ -5,8 +5,10 @@
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/kcmp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -16,6 +18,7 @@
 #include "hca/limits.h"
 #include "hca/qp_rate.h"
 #include "verbs/device.h"
+#include "verbs/import.h"
 #include "verbs/newer.h"
 #include "verbs/ops.h"
 #include "verbs/symbol.h"
@@ -114,10 +117,12 @@ static void fork_prepare(void)
 {
 	verbs_devices_lock();
 	pthread_mutex_lock(&contexts_lock);
+	verbs_handles_lock();
 }
 
 static void fork_parent(void)
 {
+	verbs_handles_unlock();
 	pthread_mutex_unlock(&contexts_lock);
 	verbs_devices_unlock();
 }
@@ -160,7 +165,8 @@ static void list_add(struct verbs_context_object *object)
 	pthread_mutex_unlock(&contexts_lock);
 }
 
-static void list_remove(struct verbs_context_object *object)
+/* True: nobody else has its adapter's context. */
+static bool list_remove(struct verbs_context_object *object)
 {
 	struct verbs_context_object **at = &contexts;
 
@@ -168,7 +174,9 @@ static void list_remove(struct verbs_context_object *object)
 	while (*at != object)
 		at = &(*at)->next;
 	*at = object->next;
+	bool is_last = --*object->sharers == 0;
 	pthread_mutex_unlock(&contexts_lock);
+	return is_last;
 }
 
 static int context_open(struct verbs_device *self, struct verbs_context_object *object)
@@ -178,16 +186,41 @@ static int context_open(struct verbs_device *self, struct verbs_context_object *
 
 	if (err != 0)
 		return err;
+	object->sharers = malloc(sizeof(*object->sharers));
+	if (object->sharers == NULL)
+		return BASE_ERR_NOMEM;
+	*object->sharers = 1;
 	err = hca_context_open(self->hca, context, &object->hca);
-	if (err != 0)
+	if (err != 0) {
+		free(object->sharers);
 		return err;
+	}
 	/* Programs may duplicate it and see a character device, as with hardware; nothing is ever written to it. */
 	context->cmd_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (context->cmd_fd < 0) {
 		err = base_err_from_errno(errno);
 		hca_context_close(object->hca);
+		free(object->sharers);
 	}
 	return err;
+}
+
+/* The public part, but for the descriptors. */
+static struct ibv_context *context_show(struct verbs_context_object *object, struct verbs_device *device,
+					struct process_engine *engine)
+{
+	struct ibv_context *context = &object->ex.context;
+
+	object->device = device;
+	object->engine = engine;
+	object->ex.sz = sizeof(object->ex);
+	context->device = &device->ibv;
+	context->num_comp_vectors = HCA_COMP_VECTORS;
+	context->abi_compat = __VERBS_ABI_IS_EXTENDED;
+	pthread_mutex_init(&context->mutex, NULL);
+	verbs_context_fill_ops(&object->ex);
+	list_add(object);
+	return context;
 }
 
 VERBS_PUBLIC struct ibv_context *ibv_open_device(struct ibv_device *device)
@@ -207,18 +240,44 @@ VERBS_PUBLIC struct ibv_context *ibv_open_device(struct ibv_device *device)
 		free(object);
 		return verbs_null(err);
 	}
-	struct ibv_context *context = &object->ex.context;
-	object->device = self;
-	object->engine = self->engine;
-	object->ex.sz = sizeof(object->ex);
-	context->device = device;
-	context->async_fd = hca_async_fd(object->hca);
-	context->num_comp_vectors = HCA_COMP_VECTORS;
-	context->abi_compat = __VERBS_ABI_IS_EXTENDED;
-	pthread_mutex_init(&context->mutex, NULL);
-	verbs_context_fill_ops(&object->ex);
-	list_add(object);
-	return context;
+	object->ex.context.async_fd = hca_async_fd(object->hca);
+	return context_show(object, self, self->engine);
+}
+
+/* Whose open file it is a copy of, with a share in its adapter's context. NULL: of none here. */
+static struct verbs_context_object *find_file(int fd)
+{
+	struct verbs_context_object *object;
+
+	pthread_mutex_lock(&contexts_lock);
+	for (object = contexts; object != NULL; object = object->next)
+		if (syscall(SYS_kcmp, getpid(), getpid(), KCMP_FILE, fd, object->ex.context.cmd_fd) == 0)
+			break;
+	if (object != NULL)
+		++*object->sharers;
+	pthread_mutex_unlock(&contexts_lock);
+	return object;
+}
+
+/* A second context over the adapter's one. Files of other processes are not ours to open: their adapter lives there. */
+VERBS_PUBLIC struct ibv_context *ibv_import_device(int cmd_fd)
+{
+	struct verbs_context_object *object = calloc(1, sizeof(*object));
+
+	if (object == NULL)
+		return verbs_null(BASE_ERR_NOMEM);
+	struct verbs_context_object *first = fcntl(cmd_fd, F_GETFD) < 0 ? NULL : find_file(cmd_fd);
+	if (first == NULL) {
+		free(object);
+		errno = fcntl(cmd_fd, F_GETFD) < 0 ? EBADF : EOPNOTSUPP;
+		return NULL;
+	}
+	object->hca = first->hca;
+	object->sharers = first->sharers;
+	object->owns_async_fd = true;
+	object->ex.context.cmd_fd = cmd_fd;
+	object->ex.context.async_fd = fcntl(first->ex.context.async_fd, F_DUPFD_CLOEXEC, 0);
+	return context_show(object, first->device, first->engine);
 }
 
 VERBS_PUBLIC int ibv_close_device(struct ibv_context *context)
@@ -230,11 +289,10 @@ VERBS_PUBLIC int ibv_close_device(struct ibv_context *context)
 	close(context->cmd_fd);
 	context->cmd_fd = -1;
 	bool inherited = verbs_is_inherited(context);
-	if (inherited)
+	if (inherited || object->owns_async_fd)
 		close(context->async_fd);
-	else
-		list_remove(object);
-	int err = inherited ? 0 : hca_context_close(object->hca);
+	bool is_last = !inherited && list_remove(object);
+	int err = is_last ? hca_context_close(object->hca) : 0;
 	pthread_setcancelstate(cancel, NULL);
 	if (inherited)
 		return 0;
@@ -248,6 +306,8 @@ VERBS_PUBLIC int ibv_close_device(struct ibv_context *context)
 		return 0;
 	}
 	pthread_mutex_destroy(&context->mutex);
+	if (is_last)
+		free(object->sharers);
 	free(object);
 	return 0;
 }

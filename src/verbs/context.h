@@ -23,8 +23,10 @@ struct verbs_device {
 
 struct verbs_context_object {
 	struct hca_context *hca;
+	uint32_t *sharers; /* how many of us `hca` has, by import; guarded by the list's lock in context.c */
 	struct verbs_device *device;
 	struct process_engine *engine;
+	bool owns_async_fd; /* a copy, of an imported one */
 	struct verbs_context_object *next; /* of all open ones; guarded by the list's lock in context.c */
 	struct verbs_context ex; /* its last member is the public context */
 };

@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 #include "verbs/context.h"
+#include "verbs/import.h"
 #include "verbs/object.h"
 #include "verbs/ops.h"
 
@@ -42,6 +43,7 @@ struct ibv_dm *verbs_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_a
 		return verbs_null(err);
 	}
 	verbs_dm_init(dm, context);
+	verbs_handle_add(VERBS_HANDLE_DM, dm->ibv.handle, verbs_context_of(context)->hca, dm->hca);
 	return &dm->ibv;
 }
 
@@ -50,6 +52,8 @@ int verbs_free_dm(struct ibv_dm *dm)
 {
 	int err = verbs_is_inherited(dm->context) ? 0 : hca_dm_free(verbs_dm_of(dm)->hca);
 
+	if (err == 0 && !verbs_is_inherited(dm->context))
+		verbs_handle_remove(VERBS_HANDLE_DM, dm->handle, verbs_dm_of(dm)->hca);
 	if (err == 0)
 		free(dm);
 	return base_err_to_errno(err);

@@ -7,6 +7,7 @@
 #include "hca/odp.h"
 #include "verbs/context.h"
 #include "verbs/domain.h"
+#include "verbs/import.h"
 #include "verbs/object.h"
 #include "verbs/ops.h"
 #include "verbs/symbol.h"
@@ -29,6 +30,7 @@ VERBS_PUBLIC struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 	}
 	pd->ibv.context = context;
 	pd->ibv.handle = hca_pd_number(pd->hca);
+	verbs_handle_add(VERBS_HANDLE_PD, pd->ibv.handle, verbs_context_of(context)->hca, pd->hca);
 	return &pd->ibv;
 }
 
@@ -41,6 +43,7 @@ VERBS_PUBLIC int ibv_dealloc_pd(struct ibv_pd *pd)
 
 	if (err != 0)
 		return base_err_to_errno(err);
+	verbs_handle_remove(VERBS_HANDLE_PD, pd->handle, verbs_pd_of(pd)->hca);
 	if (is_parent)
 		verbs_parent_end(pd);
 	free(pd);
@@ -60,6 +63,7 @@ struct ibv_mr *verbs_mr_init(struct verbs_mr *mr, struct ibv_pd *pd, void *addr,
 	mr->ibv.handle = hca_mr_index(mr->hca);
 	mr->ibv.lkey = hca_mr_lkey(mr->hca);
 	mr->ibv.rkey = hca_mr_rkey(mr->hca);
+	verbs_handle_add(VERBS_HANDLE_MR, mr->ibv.handle, verbs_context_of(pd->context)->hca, mr->hca);
 	return &mr->ibv;
 }
 
@@ -162,6 +166,7 @@ VERBS_PUBLIC int ibv_dereg_mr(struct ibv_mr *mr)
 
 	if (err != 0)
 		return base_err_to_errno(err);
+	verbs_handle_remove(VERBS_HANDLE_MR, mr->handle, verbs_mr_of(mr)->hca);
 	free(mr);
 	return 0;
 }

@@ -9,48 +9,6 @@
 
 #include <errno.h>
 
-static void *no_object(void)
-{
-	errno = EOPNOTSUPP;
-	return NULL;
-}
-
-/* device and context */
-
-VERBS_PUBLIC struct ibv_context *ibv_import_device(int cmd_fd)
-{
-	return no_object();
-}
-
-/* protection domains and memory */
-
-VERBS_PUBLIC struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t pd_handle)
-{
-	return no_object();
-}
-
-VERBS_PUBLIC void ibv_unimport_pd(struct ibv_pd *pd)
-{
-}
-
-VERBS_PUBLIC struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t mr_handle)
-{
-	return no_object();
-}
-
-VERBS_PUBLIC void ibv_unimport_mr(struct ibv_mr *mr)
-{
-}
-
-VERBS_PUBLIC struct ibv_dm *ibv_import_dm(struct ibv_context *context, uint32_t dm_handle)
-{
-	return no_object();
-}
-
-VERBS_PUBLIC void ibv_unimport_dm(struct ibv_dm *dm)
-{
-}
-
 /* queue pairs */
 
 VERBS_PUBLIC int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Memory as verbs promise it: windows, regions that change, null regions, on-demand paging, device memory, imports. */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -681,6 +682,49 @@ static void flags_and_caps(void)
 	rc_close(&a);
 }
 
+/* Goal: a region that another context registered is read through the imported handles; both contexts may close first. */
+static void imports(void)
+{
+	struct rc a, b;
+	struct ibv_alloc_dm_attr want = { .length = 64 };
+	unsigned char bytes[64] = "";
+
+	need_errno(ibv_import_device(-1), EBADF);
+	int other = open("/dev/null", O_RDWR);
+	need_errno(ibv_import_device(other), EOPNOTSUPP);
+	rc_pair(&a, &b, NULL, NULL);
+	struct ibv_context *context = ibv_import_device(dup(b.context->cmd_fd));
+	need(context != NULL && context != b.context && context->async_fd != b.context->async_fd);
+	struct ibv_pd *pd = ibv_import_pd(context, b.pd->handle);
+	need(pd != NULL && pd->context == context);
+	struct ibv_mr *mr = ibv_import_mr(pd, b.mr->handle);
+	need(mr != NULL && mr->pd == pd && mr->addr == NULL && mr->length == b.mr->length);
+	need(mr->lkey == b.mr->lkey && mr->rkey == b.mr->rkey);
+	works(&a, IBV_WR_RDMA_READ, mr->rkey, (uintptr_t)b.buf, 64);
+	need_errno(ibv_import_pd(context, b.pd->handle + 1000), ENOENT);
+	need_errno(ibv_import_mr(pd, 0xffffff), ENOENT);
+	struct ibv_dm *dm = ibv_alloc_dm(b.context, &want), *again = ibv_import_dm(context, dm->handle);
+	need(dm != NULL && again != NULL);
+	need_equal(ibv_memcpy_to_dm(dm, 0, "0123456789abcdef", 16), 0);
+	need_equal(ibv_memcpy_from_dm(bytes, again, 0, 16), 0);
+	need(memcmp(bytes, "0123456789abcdef", 16) == 0);
+	/* What the imported domain makes belongs to it as to the first one. */
+	struct ibv_mr *own = ibv_reg_mr(pd, b.buf, 64, IBV_ACCESS_LOCAL_WRITE | RIGHTS);
+	need(own != NULL);
+	works(&a, IBV_WR_RDMA_WRITE, own->rkey, (uintptr_t)b.buf, 64);
+	need_equal(ibv_dealloc_pd(pd), EBUSY);
+	need_equal(ibv_dereg_mr(own), 0);
+	ibv_unimport_mr(mr);
+	works(&a, IBV_WR_RDMA_READ, b.mr->rkey, (uintptr_t)b.buf, 64);
+	ibv_unimport_dm(dm);
+	need_equal(ibv_free_dm(again), 0);
+	ibv_unimport_pd(pd);
+	need_equal(ibv_close_device(context), 0);
+	works(&a, IBV_WR_RDMA_READ, b.mr->rkey, (uintptr_t)b.buf, 64);
+	close(other);
+	rc_pair_close(&a, &b);
+}
+
 static const struct harness_case cases[] = {
 	{ "window_type_1", "for every QP of its domain, moved at will, unbound by length 0", window_type_1 },
 	{ "window_type_2", "for the QP that bound it, until LOCAL_INV", window_type_2 },
@@ -693,6 +737,7 @@ static const struct harness_case cases[] = {
 	{ "on_demand", "memory that is not there yet, or not any more", on_demand },
 	{ "advice", "prefetching, and its errors", advice },
 	{ "device_memory", "copies, regions, limits", device_memory },
+	{ "imports", "second handles of a context, a domain, a region, device memory", imports },
 	{ "flags_and_caps", "each access flag; what the device says of windows", flags_and_caps },
 };
 
