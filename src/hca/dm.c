@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "hca/dm_internal.h"
+#include "hca/dm.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "dma/copy.h"
 #include "hca/device_internal.h"
+#include "hca/dm_internal.h"
 #include "hca/limits.h"
 
 enum { LOG_ALIGN_MIN = 6, LOG_ALIGN_MAX = 16 };
@@ -93,7 +94,7 @@ int hca_dm_copy_from(const struct hca_dm *dm, uint64_t offset, void *to, uint64_
 
 int hca_dm_range(const struct hca_dm *dm, uint64_t offset, uint64_t length, uint64_t *addr)
 {
-	if (length == 0 || !is_inside(dm, offset, length))
+	if (!is_inside(dm, offset, length))
 		return BASE_ERR_INVAL;
 	*addr = (uintptr_t)dm->bytes + offset;
 	return 0;

@@ -94,12 +94,8 @@ static void create_errors(void)
 	need(rc.send_cq->cqe >= 1000);
 
 	/* Slots that nobody fills answer through the inlines. */
-	need_errno(ibv_alloc_mw(rc.pd, IBV_MW_TYPE_1), EOPNOTSUPP);
 	need_errno(ibv_open_xrcd(rc.context, &(struct ibv_xrcd_init_attr){ 0 }), EOPNOTSUPP);
-	need_errno(ibv_alloc_dm(rc.context, &(struct ibv_alloc_dm_attr){ 0 }), EOPNOTSUPP);
 	need_errno(ibv_create_flow(rc.qp, &(struct ibv_flow_attr){ 0 }), EOPNOTSUPP);
-	struct ibv_sge sge = { 0 };
-	need_equal(ibv_advise_mr(rc.pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, &sge, 1), EOPNOTSUPP);
 	need_errno(ibv_reg_dmabuf_mr(rc.pd, 0, 1, 0, 0, 0), EOPNOTSUPP);
 	rc_close(&rc);
 }
