@@ -318,7 +318,8 @@ static void make_qp(struct fuzz *f)
 	struct ibv_qp_init_attr_ex attr = {
 		.qp_context = f, .send_cq = one_in(f, 16) ? NULL : cqs[0], .recv_cq = one_in(f, 16) ? NULL : cqs[1],
 		.srq = one_in(f, 3) ? any(f, &f->srqs) : NULL,
-		.cap = { one_in(f, 10) ? 0xfffffff0 : wr, one_in(f, 10) ? 70000 : wr, one_in(f, 10) ? 33 : sge, sge, PICK(f, 0, 64, 512, 513) },
+		.cap = { one_in(f, 10) ? 0xfffffff0 : wr, one_in(f, 10) ? 70000 : wr, one_in(f, 10) ? 33 : sge,
+			 sge, PICK(f, 0, 64, 512, 513) },
 		.qp_type = (enum ibv_qp_type)(one_in(f, 8) ? below(f, 300) : 2 + below(f, 3)), .sq_sig_all = (int)below(f, 2),
 		.comp_mask = IBV_QP_INIT_ATTR_PD, .pd = pd,
 	};
