@@ -80,7 +80,8 @@ def without_repetitions(packets):
 
 
 def exchange(packets):
-    """Requests and responses of one exchange, with what is free taken out. packets: of one pair of queue pairs, one active side."""
+    """Requests and responses of one exchange, with what is free taken out. packets: of one pair of queue pairs, of which one is
+    active."""
     parsed = [fields(p) for p in packets]
     requests = without_repetitions([p for p in parsed if not is_response(p)])
     responses = without_repetitions([p for p in parsed if is_response(p)])
@@ -97,8 +98,8 @@ def exchange(packets):
     return requests, responses
 
 
-LAST = ('SEND_LAST', 'SEND_LAST_IMM', 'SEND_ONLY', 'SEND_ONLY_IMM', 'WRITE_LAST', 'WRITE_LAST_IMM', 'WRITE_ONLY', 'WRITE_ONLY_IMM',
-        'READ_REQUEST', 'COMPARE_SWAP', 'FETCH_ADD', 'SEND_LAST_INV', 'SEND_ONLY_INV')
+LAST = ('SEND_LAST', 'SEND_LAST_IMM', 'SEND_ONLY', 'SEND_ONLY_IMM', 'WRITE_LAST', 'WRITE_LAST_IMM', 'WRITE_ONLY',
+        'WRITE_ONLY_IMM', 'READ_REQUEST', 'COMPARE_SWAP', 'FETCH_ADD', 'SEND_LAST_INV', 'SEND_ONLY_INV')
 # Fields that the specification leaves to the sender in some packets.
 FREE = {
     # Asked for on the last packet of a message, and besides as often as the sender likes.

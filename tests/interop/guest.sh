@@ -26,7 +26,8 @@ for tool in qemu-system-x86_64 cpio xz modprobe depmod readelf apt-get dpkg-deb;
 done
 busybox=$(command -v busybox) || skip "busybox-static is not installed"
 ! readelf -lW "$busybox" | grep -q INTERP || skip "busybox is not the static one (package busybox-static)"
-provider=$(dpkg-query -L ibverbs-providers 2>/dev/null | grep '/librxe-rdmav[0-9]*\.so$') || skip "ibverbs-providers is not installed"
+provider=$(dpkg-query -L ibverbs-providers 2>/dev/null | grep '/librxe-rdmav[0-9]*\.so$') ||
+	skip "ibverbs-providers is not installed"
 paths=
 for tool in $TOOLS; do
 	path=$(command -v "$tool") || skip "$tool is not installed"
