@@ -2,24 +2,28 @@
 /*
  * Extended reliable connections: domains, their SRQs, and targets (XRC_RECV), which are shared by all who opened them. An
  * initiator (XRC_SEND) is a queue pair like any other.
+ *
+ * A domain lives in one process: programs that open one by the same file, as both ends of a test on one host do, have one each.
+ * Only opening a target of another process needs what this cannot give, and is EOPNOTSUPP.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "base/err.h"
 #include "hca/xrc.h"
+#include "process/process.h"
 #include "verbs/context.h"
 #include "verbs/object.h"
 #include "verbs/ops.h"
 #include "verbs/symbol.h"
-#include "verbs/xrc_file.h"
+
+enum { SLOT_SHIFT = 16 }; /* of a QP number */
 
 struct verbs_xrcd {
 	struct ibv_xrcd ibv;
 	struct hca_xrcd *hca;
-	bool is_filed;
-	struct verbs_xrc_file file;
 };
 
 static struct verbs_xrcd *xrcd_of(struct ibv_xrcd *xrcd)
@@ -38,25 +42,19 @@ struct ibv_xrcd *verbs_open_xrcd(struct ibv_context *context, struct ibv_xrcd_in
 		return verbs_null(BASE_ERR_UNSUPPORTED);
 	if ((attr->comp_mask & needed) != needed)
 		return verbs_null(BASE_ERR_INVAL);
+	if (attr->fd != -1) {
+		struct stat st;
+
+		if (fstat(attr->fd, &st) != 0)
+			return NULL; /* EBADF */
+		key.device = st.st_dev;
+		key.inode = st.st_ino;
+	}
 	struct verbs_xrcd *xrcd = calloc(1, sizeof(*xrcd));
 	if (xrcd == NULL)
 		return verbs_null(BASE_ERR_NOMEM);
-	xrcd->is_filed = attr->fd != -1;
-	if (xrcd->is_filed) {
-		int refused = verbs_xrc_file_enter(&xrcd->file, attr->fd);
-
-		if (refused != 0) {
-			free(xrcd);
-			errno = refused;
-			return NULL;
-		}
-		key.device = xrcd->file.device;
-		key.inode = xrcd->file.inode;
-	}
-	int err = hca_xrcd_open(verbs_context_of(context)->hca, xrcd->is_filed ? &key : NULL, &xrcd->hca);
+	int err = hca_xrcd_open(verbs_context_of(context)->hca, attr->fd != -1 ? &key : NULL, &xrcd->hca);
 	if (err != 0) {
-		if (xrcd->is_filed)
-			verbs_xrc_file_leave(&xrcd->file);
 		free(xrcd);
 		return verbs_null(err);
 	}
@@ -73,8 +71,6 @@ int verbs_close_xrcd(struct ibv_xrcd *xrcd)
 	int err = hca_xrcd_close(self->hca);
 	if (err != 0)
 		return base_err_to_errno(err);
-	if (self->is_filed)
-		verbs_xrc_file_leave(&self->file);
 	free(self);
 	return 0;
 }
@@ -160,6 +156,8 @@ struct ibv_qp *verbs_open_qp(struct ibv_context *context, struct ibv_qp_open_att
 	if ((attr->comp_mask & needed) != needed || attr->xrcd == NULL || attr->xrcd->context != context ||
 	    attr->qp_type != IBV_QPT_XRC_RECV)
 		return verbs_null(BASE_ERR_INVAL);
+	if (attr->qp_num >> SLOT_SHIFT != process_slot(verbs_context_of(context)->engine->process))
+		return verbs_null(BASE_ERR_UNSUPPORTED);
 	struct verbs_qp *qp = calloc(1, sizeof(*qp));
 	if (qp == NULL)
 		return verbs_null(BASE_ERR_NOMEM);

@@ -201,14 +201,18 @@ static void stranger(struct peer *peer)
 {
 	struct ibv_context *context = rc_device_open();
 
-	peer_await(peer);
-	need_errno(xrcd_open(context, shared_fd, O_CREAT), EOPNOTSUPP);
-	need_errno(xrcd_open(context, shared_fd, 0), EOPNOTSUPP);
-	peer_tell(peer);
-	peer_await(peer);
-	/* Its owner has gone. */
+	struct ibv_qp *own, *shared;
+	uint32_t qpn;
+
+	peer_receive(peer, &qpn, sizeof(qpn));
+	/* A domain of its own, though the file is the same. */
 	struct ibv_xrcd *xrcd = xrcd_open(context, shared_fd, O_CREAT | O_EXCL);
 	need(xrcd != NULL);
+	own = target_create(context, xrcd);
+	need_equal(target_share(context, xrcd, qpn, &shared), EOPNOTSUPP);
+	need_equal(target_share(context, xrcd, own->qp_num, &shared), 0);
+	need_equal(ibv_destroy_qp(shared), 0);
+	need_equal(ibv_destroy_qp(own), 0);
 	need_equal(ibv_close_xrcd(xrcd), 0);
 	need_equal(ibv_close_device(context), 0);
 }
@@ -221,11 +225,11 @@ static void domains_stay_in_their_process(void)
 	struct ibv_xrcd *xrcd = xrcd_open(context, shared_fd, O_CREAT);
 
 	need(xrcd != NULL);
-	peer_tell(&peer);
-	peer_await(&peer);
-	need_equal(ibv_close_xrcd(xrcd), 0);
-	peer_tell(&peer);
+	struct ibv_qp *target = target_create(context, xrcd);
+	peer_send(&peer, &target->qp_num, sizeof(target->qp_num));
 	peer_join(&peer);
+	need_equal(ibv_destroy_qp(target), 0);
+	need_equal(ibv_close_xrcd(xrcd), 0);
 	need_equal(ibv_close_device(context), 0);
 }
 
@@ -605,7 +609,7 @@ int main(int argc, char **argv)
 {
 	static const struct harness_case cases[] = {
 		{ "domains_by_file", "O_CREAT, O_EXCL, no file; contexts share", domains_by_file },
-		{ "domains_stay", "another process is told EOPNOTSUPP while there is one", domains_stay_in_their_process },
+		{ "domains_stay", "another process has one of its own; a target of the other is EOPNOTSUPP", domains_stay_in_their_process },
 		{ "busy_and_wrong", "EBUSY while something is on it; EINVAL for what does not fit", busy_and_wrong },
 		{ "messages", "each message goes where its number says", messages_find_their_srq },
 		{ "memory", "WRITE, READ and atomics count in the SRQ's protection domain", memory_is_the_srqs },
