@@ -27,10 +27,9 @@ void verbs_dm_init(struct verbs_dm *dm, struct ibv_context *context)
 	dm->ibv.handle = hca_dm_number(dm->hca);
 }
 
+/* Also in a fork child, for itself: it takes no lock that may have been held at the fork, and rdma-core's tests do so. */
 struct ibv_dm *verbs_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr *attr)
 {
-	if (verbs_is_inherited(context))
-		return verbs_null_inherited();
 	if (attr->comp_mask != 0)
 		return verbs_null(BASE_ERR_INVAL);
 	struct verbs_dm *dm = calloc(1, sizeof(*dm));
@@ -43,16 +42,20 @@ struct ibv_dm *verbs_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_a
 		return verbs_null(err);
 	}
 	verbs_dm_init(dm, context);
-	verbs_handle_add(VERBS_HANDLE_DM, dm->ibv.handle, verbs_context_of(context)->hca, dm->hca);
+	if (!verbs_is_inherited(context))
+		verbs_handle_add(VERBS_HANDLE_DM, dm->ibv.handle, verbs_context_of(context)->hca, dm->hca);
 	return &dm->ibv;
 }
 
 /* A fork child frees its copy only: the device is its parent's. */
 int verbs_free_dm(struct ibv_dm *dm)
 {
-	int err = verbs_is_inherited(dm->context) ? 0 : hca_dm_free(verbs_dm_of(dm)->hca);
+	bool inherited = verbs_is_inherited(dm->context);
+	int err = hca_dm_free(verbs_dm_of(dm)->hca);
 
-	if (err == 0 && !verbs_is_inherited(dm->context))
+	if (inherited)
+		err = 0;
+	else if (err == 0)
 		verbs_handle_remove(VERBS_HANDLE_DM, dm->handle, verbs_dm_of(dm)->hca);
 	if (err == 0)
 		free(dm);
