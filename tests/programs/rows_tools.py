@@ -45,6 +45,15 @@ def _(w, tool, size, link):
     pingpong(w, pingpong_gid(w, link) + ['-c', '-s', str(size), '-n', '200'], link, tool)
 
 
+@row('ib_write_lat has inline data and does not complain of the device')
+def _(w):
+    for side in start_pair(w, ['ib_write_lat', '-F', '-d', 'sv_lo', '-n', '100'], 'shm'):
+        text = side.expect(20)
+        inline = re.search(r'Max inline data\s*:\s*(\d+)\[B\]', text)
+        need(inline and int(inline[1]) > 0, text)
+        need(not re.search('warning|unknown|unsupported|inline.*(off|disabl)', text, re.I), text)
+
+
 # --- ended by a signal ------------------------------------------------------
 
 def interrupted(w, command, link):
