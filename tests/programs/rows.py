@@ -252,6 +252,12 @@ def _(w, tool):
             pingpong(w, ['-d', 'sv_lo', '-g', str(gid['index']), '-n', '200', '-s', '1024'], 'wire', tool)
 
 
+@rows_for('ibv_xsrq_pingpong %s %s', [(o, link) for o in ('', '-e') for link in LINKS])
+def _(w, options, link):
+    text = pair(w, ['ibv_xsrq_pingpong', *pingpong_gid(w, link), *options.split(), '-n', '500'], link)
+    need('success' in text, f'no success\n{text}')
+
+
 # --- perftest ---------------------------------------------------------------
 
 BW, LAT = ('ib_write_bw', 'ib_send_bw'), ('ib_write_lat', 'ib_send_lat')
