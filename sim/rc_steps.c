@@ -378,6 +378,117 @@ static void longest_message_keeps_its_psns_apart(void **state)
 	close_qp(o);
 }
 
+/* A SEND that finds a receive. */
+static enum rc_verdict message(struct one *o, uint32_t *psn)
+{
+	struct transport_completion c;
+
+	sim_host_post_recv(&o->host, 0, &(struct transport_sge){ .addr = 0x1000, .length = 16, .lkey = KEY }, 1);
+	enum rc_verdict verdict = request(o, WIRE_RC_SEND_ONLY, (*psn)++, 4, true);
+	while (transport_qp_recv_done(&o->qp, &c) != 0)
+		;
+	return verdict;
+}
+
+/* One turn of a ping-pong: a message at *psn, our answer `think` later. How many ACKs left before the answer, and with it. */
+struct turn {
+	int before, with;
+};
+
+static struct turn play(struct one *o, uint32_t *psn, uint64_t think)
+{
+	struct transport_run run;
+	struct turn turn = { 0, 0 };
+	bool answered = false;
+
+	/* The peer took our last answer. */
+	if (o->qp.req.una != o->qp.req.next_psn)
+		assert_int_equal(answer(o, wire_psn_add(o->qp.req.next_psn, RC_PSN_MASK), 0x1f), RC_TOOK);
+	assert_int_equal(message(o, psn), RC_TOOK);
+	while (pull_run(o, &run))
+		turn.before++;
+	o->now += think;
+	if (o->now >= rc_deadline(&o->qp))
+		rc_tick(&o->qp, o->now, 0);
+	while (pull_run(o, &run))
+		turn.before++;
+	post(o, 4, KEY);
+	while (pull_run(o, &run)) {
+		/* Our packet first: it is placed when the ACK is seen. */
+		assert_int_equal(answered, run.head.bth.opcode == WIRE_RC_ACKNOWLEDGE);
+		turn.with += answered;
+		answered = true;
+	}
+	assert_true(answered);
+	while (done(o) != -1)
+		;
+	return turn;
+}
+
+static void ack_waits_for_an_application_that_answers(void **state)
+{
+	struct one *o = open_rts(false);
+	uint32_t psn = 200, acked;
+	struct turn turn;
+
+	for (int i = 0; i < RC_ACK_ANSWERS; i++) {
+		turn = play(o, &psn, 1000);
+		assert_int_equal(turn.before, 1);
+	}
+	for (int i = 0; i < 4; i++) {
+		turn = play(o, &psn, 1000);
+		assert_int_equal(turn.before, 0);
+		assert_int_equal(turn.with, 1);
+	}
+	/* Nobody waits for longer than the hold, and a hold in vain makes it cautious: twice as many answers. */
+	turn = play(o, &psn, RC_ACK_HOLD_NS);
+	assert_int_equal(turn.before, 1);
+	assert_int_equal(turn.with, 0);
+	for (int i = 1; i < 2 * RC_ACK_ANSWERS; i++) { /* its answer was the first */
+		turn = play(o, &psn, 1000);
+		assert_int_equal(turn.before, 1);
+	}
+	turn = play(o, &psn, 1000);
+	assert_int_equal(turn.before, 0);
+	/* With packets of ours under way nothing is held: the peer may wait for the ACK before it takes them. */
+	assert_int_equal(message(o, &psn), RC_TOOK);
+	assert_int_equal(pull_answer(o, &acked), 0x1f);
+	assert_int_equal(acked, psn - 1);
+	/* A plain WRITE is acknowledged at once: who waits for it does not poll a CQ. */
+	assert_int_equal(answer(o, wire_psn_add(o->qp.req.next_psn, RC_PSN_MASK), 0x1f), RC_TOOK);
+	assert_int_equal(request(o, WIRE_RC_RDMA_WRITE_ONLY, psn++, 4, true), RC_TOOK);
+	assert_int_equal(pull_answer(o, &acked), 0x1f);
+	/* What is owed leaves at once when the QP is about to go, and when it went to error. */
+	play(o, &psn, 1000);
+	assert_int_equal(answer(o, wire_psn_add(o->qp.req.next_psn, RC_PSN_MASK), 0x1f), RC_TOOK);
+	assert_int_equal(message(o, &psn), RC_TOOK);
+	assert_false(rc_wants_room(&o->qp, o->now));
+	assert_true(rc_wants_room(&o->qp, o->now + RC_ACK_HOLD_NS));
+	rc_hurry(&o->qp);
+	assert_true(rc_wants_room(&o->qp, o->now));
+	assert_int_equal(pull_answer(o, &acked), 0x1f);
+	close_qp(o);
+}
+
+static void ack_does_not_wait_for_one_that_does_not(void **state)
+{
+	struct one *o = open_rts(false);
+	uint32_t psn = 200, acked;
+
+	/* Answers that come late, or once in a while, teach nothing. */
+	for (int i = 0; i < 2 * RC_ACK_ANSWERS; i++)
+		assert_int_equal(play(o, &psn, RC_ACK_HOLD_NS).before, 1);
+	for (int i = 0; i < RC_ACK_ANSWERS + 4; i++) {
+		assert_int_equal(play(o, &psn, 1000).before, 1);
+		assert_int_equal(answer(o, wire_psn_add(o->qp.req.next_psn, RC_PSN_MASK), 0x1f), RC_TOOK);
+		for (int k = 0; k < 2; k++) {
+			assert_int_equal(message(o, &psn), RC_TOOK);
+			assert_int_equal(pull_answer(o, &acked), 0x1f);
+		}
+	}
+	close_qp(o);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -398,6 +509,8 @@ int main(void)
 		cmocka_unit_test(peer_gone_spares_an_idle_qp),
 		cmocka_unit_test(oversized_message_is_a_local_error),
 		cmocka_unit_test(longest_message_keeps_its_psns_apart),
+		cmocka_unit_test(ack_waits_for_an_application_that_answers),
+		cmocka_unit_test(ack_does_not_wait_for_one_that_does_not),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -203,6 +203,13 @@ static int modify_locked(struct hca_qp *qp, const struct hca_qp_attr *attr, uint
 	}
 
 	engine->ops->lock(engine->context);
+	if (to == HCA_QPS_RESET && qp->ops->transport->hurry != NULL) {
+		/* What it owes has its chance to leave. */
+		qp->ops->transport->hurry(&qp->transport);
+		engine->ops->schedule(engine->context, &qp->flow);
+		engine->ops->unlock(engine->context);
+		engine->ops->lock(engine->context);
+	}
 	if ((uint32_t)transport_qp_state(&qp->transport) != from && to != HCA_QPS_RESET && to != HCA_QPS_ERR) {
 		hca_qp_state_follow(qp);
 		engine->ops->unlock(engine->context);

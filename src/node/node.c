@@ -35,14 +35,18 @@ free_node:
 	return NULL;
 }
 
-/* Progress until nothing is ready any more or the time is up. Lock held. */
+/*
+ * Progress until nothing is ready any more, nor will be soon (an ACK that waits for an answer, transport/rc_ack.h), or the time
+ * is up. Lock held.
+ */
 static void linger_until(struct node *node, struct node_flow *flow, uint64_t give_up)
 {
 	do {
 		if (flow != NULL)
 			node_ready(node, flow);
 		node_progress(node, NODE_LOOK_ALL);
-		if (flow != NULL ? !flow->ops->wants_room(flow, node->now) : node->ready.first == NULL)
+		if (flow != NULL ? !flow->ops->wants_room(flow, node->now + NODE_HELD_MAX) :
+				   node->ready.first == NULL && node_timers_next(&node->timers) > node->now + NODE_HELD_MAX)
 			return;
 	} while (node->now < give_up);
 }
@@ -166,7 +170,7 @@ void node_flow_remove(struct node *node, struct node_flow *flow, bool linger)
 	if (atomic_load(&node->dead))
 		return;
 	node_lock_take(&node->lock);
-	if (linger && flow->path.kind != LINK_NOWHERE && flow->ops->wants_room(flow, base_clock_now()))
+	if (linger && flow->path.kind != LINK_NOWHERE && flow->ops->wants_room(flow, base_clock_now() + NODE_HELD_MAX))
 		linger_until(node, flow, base_clock_now() + NODE_LINGER_MAX);
 	node_forget(node, flow);
 	count_udp(node, flow, -1);

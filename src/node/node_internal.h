@@ -34,6 +34,7 @@ enum {
 #define NODE_TRUST_PROVEN (5 * BASE_MSEC)  /* pollers that did the work for so long were trusted rightly */
 #define NODE_YIELD_SHORT (20 * BASE_USEC)  /* a yield that took less found nobody else to run */
 #define NODE_LINGER_MAX (50 * BASE_MSEC)
+#define NODE_HELD_MAX (100 * BASE_USEC)    /* whatever a flow holds back leaves within this */
 #define NODE_STALL (BASE_SEC)              /* a peer without progress for so long gets no more datagrams */
 #define NODE_PAIR_RETRY (100 * BASE_MSEC)  /* a slot without a process is asked for again after this */
 

@@ -108,6 +108,8 @@ struct transport_ops {
 	void (*tick)(struct transport_qp *qp, uint64_t now, uint64_t excused_ns); /* optional */
 	/* Optional: a type without acknowledgements does not care, what it sends goes nowhere. */
 	void (*peer_gone)(struct transport_qp *qp, uint64_t now);
+	/* Optional: what is held back for company leaves with the next next(): the QP is about to be reset. */
+	void (*hurry)(struct transport_qp *qp);
 	/* Optional: finishes what only the passing of time finished, before completions are fetched. */
 	void (*settle)(struct transport_qp *qp);
 };

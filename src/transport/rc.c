@@ -123,6 +123,18 @@ const char *rc_verdict_text(enum rc_verdict verdict)
 	return (unsigned int)verdict < RC_VERDICTS ? texts[verdict] : "?";
 }
 
+static enum rc_verdict receive_request(struct transport_qp *qp, uint64_t now, const struct transport_run *run)
+{
+	const struct wire_opcode *last = wire_opcode_find(run->last_opcode);
+	bool completes = (last->role & WIRE_ROLE_ENDS) && ((last->role & WIRE_ROLE_SEND) || (last->has & WIRE_HAS_IMMDT));
+	bool was_owed = qp->resp.owed != RC_OWED_NONE;
+	enum rc_verdict verdict = rc_responder_receive(qp, run);
+
+	if (!was_owed)
+		rc_ack_owed(&qp->resp.ack, now, completes);
+	return verdict;
+}
+
 enum rc_verdict rc_receive(struct transport_qp *qp, uint64_t now, const struct transport_run *run)
 {
 	const struct wire_opcode *op = wire_opcode_find(run->head.bth.opcode);
@@ -136,7 +148,7 @@ enum rc_verdict rc_receive(struct transport_qp *qp, uint64_t now, const struct t
 			return RC_DROPPED_STATE;
 		if (!transport_pkey_matches(run->head.bth.pkey, qp->config.pkey))
 			return RC_DROPPED_PKEY;
-		return rc_responder_receive(qp, run);
+		return receive_request(qp, now, run);
 	}
 	if (qp->state != TRANSPORT_RTS && qp->state != TRANSPORT_SQD)
 		return RC_DROPPED_STATE;
@@ -147,18 +159,22 @@ enum rc_verdict rc_receive(struct transport_qp *qp, uint64_t now, const struct t
 
 int rc_next(struct transport_qp *qp, uint64_t now, const struct transport_room *room, struct transport_run *out, size_t *used)
 {
-	int n = rc_responder_next(qp, room, out, used);
+	bool held = rc_responder_holds_ack(qp, now);
+	int n = held ? 0 : rc_responder_next(qp, now, room, out, used);
 
-	if (n == 0 && qp->resp.owed == RC_OWED_NONE && qp->resp.pending == 0) {
+	if (n == 0 && (held || (qp->resp.owed == RC_OWED_NONE && qp->resp.pending == 0))) {
 		rc_requester_check_gone(qp);
 		n = rc_requester_next(qp, now, room, out, used);
+		if (n > 0)
+			rc_ack_answered(&qp->resp.ack, now);
 	}
 	return n;
 }
 
 bool rc_wants_room(const struct transport_qp *qp, uint64_t now)
 {
-	return qp->resp.owed != RC_OWED_NONE || qp->resp.pending || rc_requester_wants_room(qp, now);
+	return (qp->resp.owed != RC_OWED_NONE && !rc_responder_holds_ack(qp, now)) || qp->resp.pending ||
+	       rc_requester_wants_room(qp, now);
 }
 
 uint64_t rc_deadline(const struct transport_qp *qp)
@@ -171,6 +187,11 @@ void rc_tick(struct transport_qp *qp, uint64_t now, uint64_t excused_ns)
 	rc_timer_tick(qp, now, excused_ns);
 }
 
+void rc_hurry(struct transport_qp *qp)
+{
+	rc_ack_failed(&qp->resp.ack);
+}
+
 void rc_peer_gone(struct transport_qp *qp, uint64_t now)
 {
 	qp->req.peer_gone = true;
@@ -181,7 +202,8 @@ void rc_peer_gone(struct transport_qp *qp, uint64_t now)
 #define RC_OPS \
 	.to_rtr = rc_to_rtr, .to_rts = rc_to_rts, .update = rc_update, .to_sqd = rc_to_sqd, .to_error = rc_to_error, \
 	.is_draining = rc_is_draining, .sq_psn = rc_sq_psn, .rq_psn = rc_rq_psn, .next = rc_next, .wants_room = rc_wants_room, \
-	.deadline = rc_deadline, .tick = rc_tick, .peer_gone = rc_peer_gone, .settle = rc_requester_check_gone
+	.deadline = rc_deadline, .tick = rc_tick, .peer_gone = rc_peer_gone, .hurry = rc_hurry, \
+	.settle = rc_requester_check_gone
 
 const struct transport_ops rc_ops = { .wire = WIRE_TRANSPORT_RC, RC_OPS };
 const struct transport_ops rc_xrc_ini_ops = { .wire = WIRE_TRANSPORT_XRC, RC_OPS };

@@ -69,6 +69,8 @@ uint64_t rc_deadline(const struct transport_qp *qp);
  * which this host was not scheduled or (shm) the peer stood still: timers are moved by it instead of firing.
  */
 void rc_tick(struct transport_qp *qp, uint64_t now, uint64_t excused_ns);
+/* An ACK that waits for a packet of ours (rc_ack.h) waits no more: the next rc_next() has it. */
+void rc_hurry(struct transport_qp *qp);
 /* The peer is known to be dead: run the retry timers down at once (completes RETRY_EXC when anything is in flight or posted later). */
 void rc_peer_gone(struct transport_qp *qp, uint64_t now);
 

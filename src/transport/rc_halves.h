@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "transport/rc_ack.h"
 #include "transport/rc_window.h"
 
 enum { RC_RD_ATOMIC_MAX = 16 }; /* most that max_rd_atomic and max_dest_rd_atomic can be */
@@ -88,6 +89,7 @@ struct rc_responder {
 	uint8_t resource_first, resource_count, pending;
 	struct rc_resource resources[RC_RD_ATOMIC_MAX];
 	uint64_t atomic_result; /* between the last step of the ladder and its commit */
+	struct rc_ack ack;
 };
 
 #endif

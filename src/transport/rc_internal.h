@@ -54,7 +54,10 @@ void rc_timer_tick(struct transport_qp *qp, uint64_t now, uint64_t excused_ns);
 /* rc_responder.c */
 void rc_responder_start(struct transport_qp *qp, uint32_t psn);
 enum rc_verdict rc_responder_receive(struct transport_qp *qp, const struct transport_run *run);
-int rc_responder_next(struct transport_qp *qp, const struct transport_room *room, struct transport_run *out, size_t *used);
+int rc_responder_next(struct transport_qp *qp, uint64_t now, const struct transport_room *room, struct transport_run *out,
+		      size_t *used);
+/* Is an ACK owed that waits for a packet of ours, or until owed_at + RC_ACK_HOLD_NS? */
+bool rc_responder_holds_ack(const struct transport_qp *qp, uint64_t now);
 /* A READ response could not be made: NAK 0x62 at its PSN. */
 void rc_responder_refuse_read(struct transport_qp *qp, uint32_t psn);
 

@@ -252,7 +252,16 @@ static bool write_ack(struct transport_qp *qp, uint32_t psn, uint8_t syndrome, c
 	return transport_run_write(out, NULL, 0, room, used) == BASE_OK;
 }
 
-int rc_responder_next(struct transport_qp *qp, const struct transport_room *room, struct transport_run *out, size_t *used)
+bool rc_responder_holds_ack(const struct transport_qp *qp, uint64_t now)
+{
+	const struct rc_responder *r = &qp->resp;
+
+	return !qp->config.lossless && r->owed == RC_OWED_ACK && rc_ack_waits(&r->ack) && now - r->ack.owed_at < RC_ACK_HOLD_NS &&
+	       qp->req.una == qp->req.next_psn && !r->pending && qp->state == TRANSPORT_RTS;
+}
+
+int rc_responder_next(struct transport_qp *qp, uint64_t now, const struct transport_room *room, struct transport_run *out,
+		      size_t *used)
 {
 	struct rc_responder *r = &qp->resp;
 	uint32_t psn = 0;
@@ -282,12 +291,14 @@ int rc_responder_next(struct transport_qp *qp, const struct transport_room *room
 	}
 	if (!write_ack(qp, psn, syndrome, room, out, used))
 		return 0;
-	if (r->owed == RC_OWED_ACK)
+	if (r->owed == RC_OWED_ACK) {
 		qp->stats.acks_sent++;
-	else if (r->owed == RC_OWED_RNR)
+		rc_ack_left(&r->ack, now, qp->req.una == qp->req.next_psn);
+	} else if (r->owed == RC_OWED_RNR) {
 		qp->stats.rnr_naks_sent++;
-	else
+	} else {
 		qp->stats.naks_sent++;
+	}
 	r->owed = RC_OWED_NONE;
 	return 1;
 }

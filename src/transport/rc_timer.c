@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The requester's clocks. All three count from moments kept in struct rc_requester; none of them needs a wake-up of its own.
+ * The requester's clocks. The first three count from moments kept in struct rc_requester; none of them needs a wake-up of its own.
  *
  * ACK timeout   4 T with T = 4.096 us << timeout, the longest that IBTA allows: a software peer on a busy host deserves it.
  *               Counts from the first emission after idle or after a retry, anew at each progress. Expiry costs a retry and
@@ -11,6 +11,7 @@
  *               answered in twice the time (the report itself may be lost, and is not repeated), all goes again from una.
  *               Then only the ACK timeout is left. Probes cost no retry, and the ACK timeout goes on counting through them.
  * RNR pause     emission waits until it is over; nothing fires.
+ * Hold          an ACK that waited for an answer leaves alone (rc_ack.h). The responder's, but it has no other clock.
  *
  * Excused time (this host was not scheduled, or the peer stood still) moves the first two, which measure a peer's silence.
  */
@@ -18,6 +19,11 @@
 
 #include "base/clock.h"
 #include "wire/timer.h"
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
 
 static uint64_t ack_deadline(const struct transport_qp *qp)
 {
@@ -38,6 +44,14 @@ static uint64_t probe_deadline(const struct transport_qp *qp)
 	return q->activity_at + (wait << q->probes);
 }
 
+/* When a held ACK leaves alone, and the hold has failed. */
+static uint64_t hold_deadline(const struct transport_qp *qp)
+{
+	uint64_t owed_at = qp->resp.ack.owed_at;
+
+	return rc_responder_holds_ack(qp, owed_at) ? owed_at + RC_ACK_HOLD_NS : BASE_NEVER;
+}
+
 static bool is_sending(const struct transport_qp *qp)
 {
 	return qp->state == TRANSPORT_RTS || qp->state == TRANSPORT_SQD;
@@ -45,15 +59,14 @@ static bool is_sending(const struct transport_qp *qp)
 
 uint64_t rc_timer_deadline(const struct transport_qp *qp)
 {
-	uint64_t ack, probe;
+	uint64_t hold;
 
 	if (!is_sending(qp))
 		return BASE_NEVER;
+	hold = hold_deadline(qp);
 	if (qp->req.paused_until)
-		return qp->req.paused_until;
-	ack = ack_deadline(qp);
-	probe = probe_deadline(qp);
-	return ack < probe ? ack : probe;
+		return earlier(qp->req.paused_until, hold);
+	return earlier(earlier(ack_deadline(qp), probe_deadline(qp)), hold);
 }
 
 static uint64_t moved(uint64_t at, uint64_t by, uint64_t now)
@@ -73,6 +86,8 @@ void rc_timer_tick(struct transport_qp *qp, uint64_t now, uint64_t excused_ns)
 
 	if (!is_sending(qp))
 		return;
+	if (now >= hold_deadline(qp))
+		rc_ack_failed(&qp->resp.ack);
 	if (q->paused_until && now >= q->paused_until)
 		q->paused_until = 0;
 	if (q->timer_runs && q->timer_at < now)
