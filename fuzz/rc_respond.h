@@ -121,7 +121,8 @@ static int fuzz_rc_respond(const uint8_t *data, size_t size, bool xrc)
 	fuzz_host_open(&s.host);
 	s.host.srqs = xrc ? 2 : 0;
 	s.base = (uint8_t)((xrc ? WIRE_TRANSPORT_XRC : WIRE_TRANSPORT_RC) << 5);
-	transport_qp_init(&s.qp, xrc ? &rc_xrc_tgt_ops : &rc_ops, (struct transport_memory){ &sim_host_memory_ops, &s.host }, &s.host.sq, &sim_host_recv_ops, &s.host);
+	transport_qp_init(&s.qp, xrc ? &rc_xrc_tgt_ops : &rc_ops, (struct transport_memory){ &sim_host_memory_ops, &s.host },
+			  &s.host.sq, &sim_host_recv_ops, &s.host);
 	config.access = in_u8(&in) < 240 ? 15 | TRANSPORT_FLUSH_GLOBAL : in_u8(&in);
 	config.max_dest_rd_atomic = in_u8(&in) % 17;
 	config.min_rnr_timer = in_u8(&in) & 31;

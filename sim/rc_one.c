@@ -19,7 +19,8 @@ struct one *open_as(const struct transport_ops *ops, bool lossless)
 	sim_host_region(&o.host, 0x1000, 1 << 20, 15 | FLUSH, KEY);
 	sim_host_region(&o.host, 0x1000, 1 << 16, 15, KEY_GOING)->invalidatable = true;
 	o.now = T;
-	o.config = (struct transport_config){ .qpn = 1, .dest_qpn = 2, .mtu = MTU, .sq_psn = 100, .rq_psn = 200, .access = 14 | FLUSH, .timeout = 14,
+	o.config = (struct transport_config){ .qpn = 1, .dest_qpn = 2, .mtu = MTU, .sq_psn = 100, .rq_psn = 200, .access = 14 | FLUSH,
+				       .timeout = 14,
 				       .retry_cnt = 7, .rnr_retry = 7, .min_rnr_timer = 12, .max_rd_atomic = 2, .max_dest_rd_atomic = 2,
 				       .lossless = lossless, .pkey = 0xffff };
 	transport_qp_init(&o.qp, ops, (struct transport_memory){ &sim_host_memory_ops, &o.host }, &o.host.sq, &sim_host_recv_ops, &o.host);

@@ -9,7 +9,8 @@
  *
  * What the checkers hold: every posted WR completes exactly once, in order, with its own wr_id; a completed message is in the
  * peer's memory, byte for byte, and so are all before it; receives complete in posting order with length, immediate and
- * opcode of their message, from the SRQ that it named; a completed FLUSH has seen what was written before; an atomic is executed once and in its turn; a message after a failed one leaves no byte; no byte
+ * opcode of their message, from the SRQ that it named; a completed FLUSH has seen what was written before; an atomic is executed
+ * once and in its turn; a message after a failed one leaves no byte; no byte
  * outside of the buffers changes; all of it within bounded time. In an error run one operation of direction a>b is spoiled,
  * and both ends must end with the statuses of the error map.
  */
@@ -24,7 +25,8 @@
 
 const char *const rc_storm_error_names[STORM_ERRORS] = {
 	"none", "bad rkey", "out of range", "read-only region", "QP forbids WRITE", "SEND too long", "receive with bad lkey",
-	"local bad lkey", "unknown operation", "bad LOCAL_INV", "never ready", "bad SEND_WITH_INV", "bad SRQ number", "peer gone", "peer silent",
+	"local bad lkey", "unknown operation", "bad LOCAL_INV", "never ready", "bad SEND_WITH_INV", "bad SRQ number", "peer gone",
+	"peer silent",
 	"closed here", "closed there",
 };
 
@@ -40,7 +42,8 @@ void rc_storm_fail(struct storm *s, const char *format, ...)
 		return;
 	s->bad = true;
 	fflush(stdout);
-	fprintf(stderr, "rc_storm: seed %llu (%s%s%s, error: %s): ", (unsigned long long)s->seed, s->xrc ? "XRC, " : "", s->lossless ? "lossless" : "lossy",
+	fprintf(stderr, "rc_storm: seed %llu (%s%s%s, error: %s): ", (unsigned long long)s->seed,
+		s->xrc ? "XRC, " : "", s->lossless ? "lossless" : "lossy",
 		s->mode == STORM_HARSH ? ", harsh" : s->mode == STORM_GARBAGE ? ", garbage" : "", rc_storm_error_names[s->error]);
 	va_start(ap, format);
 	vfprintf(stderr, format, ap);

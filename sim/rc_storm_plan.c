@@ -79,7 +79,10 @@ static uint32_t plan_op(struct side *me, uint32_t index, uint64_t *post_at, uint
 		op->op = below(s, 2) ? TRANSPORT_OP_FLUSH : TRANSPORT_OP_ATOMIC_WRITE;
 	if (s->xrc)
 		op->srqn = (uint32_t)between(s, 1, STORM_SRQS);
-	op->length = op->op == TRANSPORT_OP_LOCAL_INV || op->op == TRANSPORT_OP_FLUSH ? 0 : op->op == TRANSPORT_OP_ATOMIC_WRITE ? 8 : is_atomic(op) ? 8 : random_length(s, me->ep->config.mtu);
+	if (op->op == TRANSPORT_OP_ATOMIC_WRITE || is_atomic(op))
+		op->length = 8;
+	else if (op->op != TRANSPORT_OP_LOCAL_INV && op->op != TRANSPORT_OP_FLUSH)
+		op->length = random_length(s, me->ep->config.mtu);
 	op->flags = (uint8_t)((below(s, 2) ? TRANSPORT_WQE_SIGNALED : 0));
 	op->imm = op->op == TRANSPORT_OP_LOCAL_INV || op->op == TRANSPORT_OP_SEND_WITH_INV ? (uint32_t)KEY_INV :
 											 (uint32_t)base_random_next(&s->world.random);

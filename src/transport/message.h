@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A send work request as packets: how many, with which opcodes, and their bytes. SEND and WRITE of RC, UC, UD and XRC; ATOMIC WRITE. Read by
+ * A send work request as packets: how many, with which opcodes, and their bytes. SEND and WRITE of RC, UC, UD and XRC, and
+ * ATOMIC WRITE. Read by
  * transport alone; nothing is kept.
  */
 #ifndef TRANSPORT_MESSAGE_H

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* READ, atomic, FLUSH and ATOMIC WRITE requests that a responder took and answers. Read by transport/rc*.c alone; no call fails, none allocates. */
+/*
+ * READ, atomic, FLUSH and ATOMIC WRITE requests that a responder took and answers. Read by transport/rc*.c alone; no call fails,
+ * none allocates.
+ */
 #ifndef TRANSPORT_RC_READ_H
 #define TRANSPORT_RC_READ_H
 
