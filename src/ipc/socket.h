@@ -39,8 +39,8 @@ int ipc_name_connect(enum ipc_name name, int *out);
 int ipc_accept(int listener, int *out, uint32_t *pid);
 
 /*
- * Sends without waiting; descriptors stay the caller's. BASE_ERR_AGAIN: no room, errno says of what; BASE_ERR_GONE: the other end is closed;
- * BASE_ERR_INVAL: not encodable; BASE_ERR_IO.
+ * Sends without waiting; descriptors stay the caller's. BASE_ERR_AGAIN: no room, errno says of what; BASE_ERR_GONE: the other end
+ * is closed; BASE_ERR_INVAL: not encodable; BASE_ERR_IO.
  */
 int ipc_send(int fd, const struct ipc_message *message, const struct ipc_fds *fds);
 /*

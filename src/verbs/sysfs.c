@@ -3,10 +3,11 @@
  * File access below /sys: ibv_devinfo reads board_id this way, librdmacm and Open MPI ask for the path. No kernel makes files for
  * our devices; those that programs ask for by these calls are answered from here.
  */
+#include "verbs/sysfs.h"
+
 #include "verbs/driver.h"
 
 #include "verbs/symbol.h"
-#include "verbs/sysfs.h"
 
 #include <errno.h>
 #include <fcntl.h>
