@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The requester's clocks. The first three count from moments kept in struct rc_requester; none of them needs a wake-up of its own.
+ * The requester's clocks. The first three count from moments kept in struct rc_requester; none of them needs a wake-up of its
+ * own.
  *
  * ACK timeout   4 T with T = 4.096 us << timeout, the longest that IBTA allows: a software peer on a busy host deserves it.
  *               Counts from the first emission after idle or after a retry, anew at each progress. Expiry costs a retry and
