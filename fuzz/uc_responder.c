@@ -63,8 +63,8 @@ static void check(const struct state *s)
 	assert(in->count <= INTAKE_COMPLETIONS);
 	assert(s->host.recvs_taken == s->completed + in->count + in->held);
 	assert(transport_qp_state(&s->qp) != TRANSPORT_ERROR || !in->held);
-	assert(s->qp.expected <= 0xffffff);
-	assert(s->qp.kind != WIRE_ROLE_SEND || in->held);
+	assert(s->qp.uc.expected <= 0xffffff);
+	assert(s->qp.uc.kind != WIRE_ROLE_SEND || in->held);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
