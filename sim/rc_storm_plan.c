@@ -234,6 +234,8 @@ static bool spoil(struct storm *s)
 		break;
 	case STORM_OUT_OF_RANGE:
 		op->remote_addr = b->ep->host.regions[2].base + b->ep->host.regions[2].length - op->length + between(s, 1, 2000);
+		if (op->op == TRANSPORT_OP_ATOMIC_WRITE) /* a crooked address would be refused for that first */
+			op->remote_addr = (op->remote_addr + 7) & ~7ull;
 		break;
 	case STORM_READ_ONLY_REGION:
 		op->rkey = KEY_READ_ONLY;

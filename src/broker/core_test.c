@@ -174,7 +174,7 @@ static void test_rules_of_stages(void **state)
 	assert_int_equal(step(client, request, 0), BASE_ERR_MALFORMED);
 	/* Another version; a HELLO without a pidfd. */
 	client = fake_connect(&fake, 1);
-	assert_int_equal(step(client, (struct ipc_message){ .type = IPC_HELLO, .hello = { IPC_HELLO_MAGIC, 2 } }, 3),
+	assert_int_equal(step(client, (struct ipc_message){ .type = IPC_HELLO, .hello = { IPC_HELLO_MAGIC, IPC_PROTOCOL + 1 } }, 3),
 		BASE_ERR_UNSUPPORTED);
 	assert_int_equal(last(client, IPC_REFUSED)->refused.error, BASE_ERR_UNSUPPORTED);
 	client = fake_connect(&fake, 1);

@@ -534,7 +534,7 @@ static void create_refusals(void **state)
 	struct hca_qp_init init;
 	struct hca_qp *qp = NULL;
 
-	init = good, init.type = HCA_QPT_XRC_SEND;
+	init = good, init.type = HCA_QPT_RAW_PACKET;
 	assert_int_equal(hca_qp_create(w->pd, &init, &qp), BASE_ERR_UNSUPPORTED);
 	init = good, init.type = (enum hca_qp_type)77;
 	assert_int_equal(hca_qp_create(w->pd, &init, &qp), BASE_ERR_INVAL);

@@ -222,8 +222,7 @@ static void ud_drops_are_silent_and_counted(void **state)
 	assert_int_equal(post_recv(t, t->b, 0, 100 + GRH, 11), 0);
 	assert_int_equal(post_send(t, 100, t->b, QKEY + 1, 1), 0);
 	assert_int_equal(post_send(t, 101, t->b, QKEY, 2), 0);  /* too long for the receive, which serves the next */
-	assert_int_equal(post_send(t, 1025, t->b, QKEY, 3), 0); /* too long for the port: never sent */
-	for (uint64_t i = 1; i <= 3; i++)
+	for (uint64_t i = 1; i <= 2; i++)
 		expect(t->scq, i, TRANSPORT_SUCCESS, NULL);
 	expect_nothing(t->rcq);
 	assert_int_equal(counted(t, "qkey"), 1);

@@ -12,6 +12,9 @@ import subprocess
 import sys
 
 
+PRIVATE = 'SOFTVERBS_PRIVATE'  # what our own libraries call in each other
+
+
 def read_list(path):
     pairs = {}
     for line in open(path, encoding='ascii'):
@@ -33,6 +36,8 @@ def read_library(path):
         if len(words) < 8 or words[6] in ('UND', 'Ndx', 'ABS'):
             continue
         name, at, version = re.fullmatch(r'([^@]+)(@{0,2})(.*)', words[7]).groups()
+        if version == PRIVATE:
+            continue
         pairs[name, version] = at == '@@'
     return pairs
 

@@ -192,7 +192,7 @@ def connect_raw(uid):
     if ROOT:
         os.seteuid(uid)
     try:
-        s.connect(f'\0softverbs-{uid if ROOT else 0}-v1')
+        s.connect(f'\0softverbs-{uid if ROOT else 0}-v2')
     finally:
         if ROOT:
             os.seteuid(0)
@@ -676,7 +676,7 @@ def test_refusals():
         # Another user has the name's path but not the right.
         s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         s.settimeout(5)
-        s.connect(f'\0softverbs-{NOBODY}-v1')
+        s.connect(f'\0softverbs-{NOBODY}-v2')
         assert s.recv(100) == b''
         s.close()
     s = stat()
@@ -708,7 +708,7 @@ def test_impostor():
     if not ROOT:
         raise Skip('needs root, to be two users')
     s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    s.bind(f'\0softverbs-{NOBODY}-v1')
+    s.bind(f'\0softverbs-{NOBODY}-v2')
     s.listen()
     c = Client(expect=False)
     c.wait('error not permitted')
@@ -720,7 +720,7 @@ def test_stopped_starter():
     """A process that was stopped while it started a broker keeps nobody from starting one."""
     c = Client()
     lock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    lock.bind(f'\0softverbs-{NOBODY if ROOT else 0}-v1-start')
+    lock.bind(f'\0softverbs-{NOBODY if ROOT else 0}-v2-start')
     if ROOT:
         os.seteuid(NOBODY)
     lock.listen()
