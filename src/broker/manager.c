@@ -73,16 +73,18 @@ struct broker_manager *broker_manager_create(const struct broker_manager_ops *op
 					     bool fast)
 {
 	struct broker_manager *m = calloc(1, sizeof(*m));
+	struct cm_config config = fast ? cm_config_fast : cm_config_linux;
 	uint64_t seed;
 
 	if (m == NULL)
 		return NULL;
+	config.ids_per_owner = config.ids / 2; /* one process cannot take them all */
 	m->ops = ops;
 	m->context = context;
 	m->table = table;
 	m->gsi.socket = -1;
 	base_random_bytes(&seed, sizeof(seed));
-	m->ucma = broker_ucma_create(&ucma_ops, m, fast ? &cm_config_fast : &cm_config_linux, table, first_port(), seed);
+	m->ucma = broker_ucma_create(&ucma_ops, m, &config, table, first_port(), seed);
 	if (m->ucma == NULL) {
 		free(m);
 		return NULL;

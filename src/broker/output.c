@@ -11,8 +11,13 @@ struct broker_output_entry {
 	struct broker_output_entry *next;
 	struct ipc_message message;
 	struct ipc_fds fds; /* copies */
-	uint8_t datagram[]; /* of a stray */
+	uint8_t bytes[];    /* what the message points to */
 };
+
+static bool is_cm(const struct ipc_message *message)
+{
+	return message->type == IPC_CM_ANSWER || message->type == IPC_CM_EVENT || message->type == IPC_CM_KEEP;
+}
 
 static void entry_free(struct broker_output_entry *entry)
 {
@@ -22,15 +27,18 @@ static void entry_free(struct broker_output_entry *entry)
 
 static struct broker_output_entry *entry_make(const struct ipc_message *message, const struct ipc_fds *fds)
 {
-	size_t extra = message->type == IPC_STRAY ? message->stray.len : 0;
+	size_t extra = message->type == IPC_STRAY ? message->stray.len : is_cm(message) ? message->cm.len : 0;
 	struct broker_output_entry *entry = calloc(1, sizeof(*entry) + extra);
 
 	if (entry == NULL)
 		return NULL;
 	entry->message = *message;
-	if (extra > 0) {
-		memcpy(entry->datagram, message->stray.datagram, extra);
-		entry->message.stray.datagram = entry->datagram;
+	if (extra > 0 && message->type == IPC_STRAY) {
+		memcpy(entry->bytes, message->stray.datagram, extra);
+		entry->message.stray.datagram = entry->bytes;
+	} else if (extra > 0) {
+		memcpy(entry->bytes, message->cm.bytes, extra);
+		entry->message.cm.bytes = entry->bytes;
 	}
 	for (unsigned i = 0; fds != NULL && i < fds->count; i++) {
 		int copy = fcntl(fds->fd[i], F_DUPFD_CLOEXEC, 0);
@@ -52,7 +60,8 @@ int broker_output_send(struct broker_output *output, int fd, const struct ipc_me
 		if (err != BASE_ERR_AGAIN)
 			return err;
 	}
-	struct broker_output_entry *entry = output->count < BROKER_OUTPUT_MAX ? entry_make(message, fds) : NULL;
+	const unsigned most = is_cm(message) ? BROKER_OUTPUT_CM_MAX : BROKER_OUTPUT_MAX;
+	struct broker_output_entry *entry = output->count < most ? entry_make(message, fds) : NULL;
 	if (entry == NULL)
 		return BASE_ERR_NOMEM;
 	if (output->last != NULL)

@@ -9,7 +9,9 @@
 
 #include "ipc/socket.h"
 
-#define BROKER_OUTPUT_MAX 512u /* messages */
+#define BROKER_OUTPUT_MAX 512u     /* messages */
+/* Of connection management: a listener with a full backlog that is stopped for a while loses none of its requests. */
+#define BROKER_OUTPUT_CM_MAX 8192u
 
 struct broker_output {
 	struct broker_output_entry *first, *last;

@@ -479,6 +479,12 @@ static void server_overflows(struct server *s)
 
 /* --- the loop --- */
 
+/* Peers of dead processes are owed their DREQs, repeated until they are answered. */
+static bool server_is_idle(const struct server *s)
+{
+	return broker_is_idle(s->core) && broker_ucma_is_idle(broker_manager_ucma(s->manager));
+}
+
 static uint64_t server_deadline(struct server *s, const struct broker_server_options *options, uint64_t now)
 {
 	uint64_t at = s->settle_at < s->await_at ? s->settle_at : s->await_at;
@@ -489,7 +495,7 @@ static uint64_t server_deadline(struct server *s, const struct broker_server_opt
 		at = cm_at;
 	if (s->rescan && s->scanned_at + SERVER_RESCAN_NS < at)
 		at = s->scanned_at + SERVER_RESCAN_NS;
-	if (!broker_is_idle(s->core) || options->idle_seconds == 0)
+	if (!server_is_idle(s) || options->idle_seconds == 0)
 		s->idle_since = BASE_NEVER;
 	else if (s->idle_since == BASE_NEVER)
 		s->idle_since = now;
@@ -525,7 +531,7 @@ static bool server_timers(struct server *s, const struct broker_server_options *
 		return false;
 	/* Whoever connected at the last moment is served. */
 	server_accept(s);
-	return broker_is_idle(s->core);
+	return server_is_idle(s);
 }
 
 static int server_loop(struct server *s, const struct broker_server_options *options)

@@ -38,8 +38,7 @@ struct broker_ucma *broker_ucma_create(const struct broker_ucma_ops *ops, void *
 	u->memory_bytes = cm_bytes(config);
 	/* Mostly never touched: a page comes when an id needs it. */
 	u->memory = mmap(NULL, u->memory_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	u->ids = calloc(UCMA_IDS_MAX, sizeof(*u->ids));
-	if (u->memory == MAP_FAILED || u->ids == NULL)
+	if (u->memory == MAP_FAILED)
 		goto fail;
 	u->cm = cm_init(u->memory, config, &cm_ops, u, seed);
 	if (u->cm == NULL)
@@ -50,13 +49,34 @@ fail:
 	return NULL;
 }
 
+static struct ucma_id **bucket(struct broker_ucma *u, uint8_t slot, uint32_t number)
+{
+	/* Each slot counts from its own place on: numbers rise, so a bucket gets a second one late. */
+	return &u->ids[(number + slot * 257u) % UCMA_BUCKETS];
+}
+
+void ucma_each(struct broker_ucma *u, uint8_t slot, void (*visit)(struct broker_ucma *u, struct ucma_id *id, const void *argument),
+	       const void *argument)
+{
+	for (uint32_t i = 0; i < UCMA_BUCKETS && u->count > 0; i++) {
+		for (struct ucma_id *id = u->ids[i], *next; id != NULL; id = next) {
+			next = id->next;
+			if (slot == 0 || id->slot == slot)
+				visit(u, id, argument);
+		}
+	}
+}
+
+static void forget(struct broker_ucma *u, struct ucma_id *id, const void *argument)
+{
+	ucma_forget(u, id);
+}
+
 void broker_ucma_destroy(struct broker_ucma *u)
 {
 	if (u == NULL)
 		return;
-	for (uint32_t i = 0; u->ids != NULL && i < UCMA_IDS_MAX; i++)
-		free(u->ids[i]);
-	free(u->ids);
+	ucma_each(u, 0, forget, NULL);
 	if (u->memory != NULL && u->memory != MAP_FAILED)
 		munmap(u->memory, u->memory_bytes);
 	free(u);
@@ -64,41 +84,41 @@ void broker_ucma_destroy(struct broker_ucma *u)
 
 struct ucma_id *ucma_find(struct broker_ucma *u, uint8_t slot, uint32_t number)
 {
-	struct ucma_id *id = u->ids[number % UCMA_IDS_MAX];
+	struct ucma_id *id = *bucket(u, slot, number);
 
-	return id != NULL && id->id == number && id->slot == slot ? id : NULL;
+	while (id != NULL && (id->id != number || id->slot != slot))
+		id = id->next;
+	return id;
 }
 
 struct ucma_id *ucma_add(struct broker_ucma *u, uint8_t slot, uint64_t uid, uint32_t number)
 {
-	struct ucma_id *id;
+	struct ucma_id *id, **at;
 
-	if (u->count >= UCMA_IDS_MAX - 1)
+	if (number != 0 && ucma_find(u, slot, number) != NULL)
 		return NULL;
-	if (number == 0) {
-		/* Numbers rise, so a stale one finds nobody for a long time. */
-		do
-			u->next_id++;
-		while (u->next_id == 0 || u->ids[u->next_id % UCMA_IDS_MAX] != NULL);
-		number = u->next_id;
-	} else if (u->ids[number % UCMA_IDS_MAX] != NULL) {
-		return NULL;
-	}
+	/* Numbers rise, so a stale one finds nobody for a long time. */
+	while (number == 0 || ucma_find(u, slot, number) != NULL)
+		number = ++u->last_id[slot];
 	id = calloc(1, sizeof(*id));
 	if (id == NULL)
 		return NULL;
-	id->id = number;
-	id->slot = slot;
-	id->uid = uid;
-	id->device = -1;
-	u->ids[number % UCMA_IDS_MAX] = id;
+	if (number > u->last_id[slot])
+		u->last_id[slot] = number;
+	at = bucket(u, slot, number);
+	*id = (struct ucma_id){ .next = *at, .id = number, .slot = slot, .uid = uid, .device = -1 };
+	*at = id;
 	u->count++;
 	return id;
 }
 
 void ucma_forget(struct broker_ucma *u, struct ucma_id *id)
 {
-	u->ids[id->id % UCMA_IDS_MAX] = NULL;
+	struct ucma_id **at = bucket(u, id->slot, id->id);
+
+	while (*at != id)
+		at = &(*at)->next;
+	*at = id->next;
 	u->count--;
 	free(id);
 }
@@ -132,7 +152,7 @@ static int create_id(struct broker_ucma *u, uint8_t slot, const void *in, struct
 		return ENOMEM;
 	id->space = (enum cm_space)command->ps;
 	id->qp_type = type;
-	err = cm_id_create(u->cm, slot, id->id, id->space, type, &id->ref);
+	err = cm_id_create(u->cm, slot, ucma_user(id), id->space, type, &id->ref);
 	if (err != BASE_OK) {
 		ucma_forget(u, id);
 		return ucma_errno(err);
@@ -142,12 +162,25 @@ static int create_id(struct broker_ucma *u, uint8_t slot, const void *in, struct
 	return 0;
 }
 
+/* Requests that nobody looked at ended with their listener; what the program has in its hands stays. */
+static void forget_ended(struct broker_ucma *u, struct ucma_id *id, const void *listener)
+{
+	struct cm_info info;
+
+	if (id->listener != ((const struct ucma_id *)listener)->id || cm_id_info(u->cm, id->ref, &info) == BASE_OK)
+		return;
+	ucma_keep_nothing(u, id);
+	ucma_forget(u, id);
+}
+
 static int destroy_id(struct broker_ucma *u, struct ucma_id *id, const void *in, struct ucma_answer *out)
 {
 	struct rdma_ucm_destroy_id_resp *response = (void *)out->bytes;
 
 	cm_id_destroy(u->cm, u->ops->now(u->context), id->ref);
 	response->events_reported = id->events;
+	if (id->stage == UCMA_LISTEN)
+		ucma_each(u, id->slot, forget_ended, id);
 	ucma_keep_nothing(u, id);
 	ucma_forget(u, id);
 	return 0;
@@ -312,10 +345,14 @@ static int query(struct broker_ucma *u, struct ucma_id *id, const void *in, stru
 	const struct cm_path path = path_so_far(id);
 	const uint64_t space = (uint64_t)id->space << 16;
 
+	if (out->room < (command->option == RDMA_USER_CM_QUERY_PATH ? sizeof(*paths) : sizeof(*response)))
+		return ENOSPC;
 	if (command->option == RDMA_USER_CM_QUERY_PATH) {
 		paths->num_paths = id->device < 0 ? 0 : path_count(id);
-		out->len = sizeof(*paths) + paths->num_paths * (uint32_t)sizeof(paths->path_data[0]);
-		if (paths->num_paths > 0) {
+		out->len = sizeof(*paths);
+		/* Without room for it the program learns at least how many there are. */
+		if (paths->num_paths > 0 && out->room >= sizeof(*paths) + sizeof(paths->path_data[0])) {
+			out->len += (uint32_t)sizeof(paths->path_data[0]);
 			paths->path_data[0].flags = IB_PATH_GMP | IB_PATH_PRIMARY | IB_PATH_BIDIRECTIONAL;
 			path_record_store((uint8_t *)paths->path_data[0].path_rec, &path);
 		}
@@ -586,6 +623,8 @@ static int dispatch(struct broker_ucma *u, uint8_t slot, uint32_t cmd, const uin
 		return option(u, slot, in, len);
 	if (cmd == RDMA_USER_CM_CMD_CREATE_ID) {
 		out->len = sizeof(struct rdma_ucm_create_id_resp);
+		if (out->room < out->len)
+			return ENOSPC;
 		return len < sizeof(struct rdma_ucm_create_id) ? EINVAL : create_id(u, slot, in, out);
 	}
 	if (cmd >= COMMANDS)
@@ -594,6 +633,9 @@ static int dispatch(struct broker_ucma *u, uint8_t slot, uint32_t cmd, const uin
 		return ENOSYS;
 	if (len < commands[cmd].in_min)
 		return EINVAL;
+	/* Before it does anything: nobody would learn of it. */
+	if (out->room < commands[cmd].out)
+		return ENOSPC;
 	/* A newer program's command may be longer, if it says nothing there. */
 	for (uint32_t i = commands[cmd].in; i < len; i++)
 		if (in[i] != 0)
@@ -634,11 +676,10 @@ void broker_ucma_call(struct broker_ucma *u, uint8_t slot, const struct ipc_cm *
 
 	if (call->len >= sizeof(header)) {
 		memcpy(&header, call->bytes, sizeof(header));
+		answer.room = header.out;
 		/* For SET_OPTION the value follows the command, and header.in counts both. */
 		if (header.in <= call->len - sizeof(header))
 			err = dispatch(u, slot, header.cmd, call->bytes + sizeof(header), header.in, &answer);
-		if (err == 0 && header.out < answer.len)
-			err = ENOSPC;
 	}
 	const struct ipc_message m = { .type = IPC_CM_ANSWER, .cm = { .id = call->id, .status = (uint32_t)err,
 		.len = err == 0 ? answer.len : 0, .bytes = answer.bytes } };
@@ -650,9 +691,7 @@ void broker_ucma_call(struct broker_ucma *u, uint8_t slot, const struct ipc_cm *
 void broker_ucma_gone(struct broker_ucma *u, uint8_t slot)
 {
 	cm_owner_gone(u->cm, u->ops->now(u->context), slot);
-	for (uint32_t i = 0; i < UCMA_IDS_MAX && u->count > 0; i++)
-		if (u->ids[i] != NULL && u->ids[i]->slot == slot)
-			ucma_forget(u, u->ids[i]);
+	ucma_each(u, slot, forget, NULL);
 	ucma_pump(u);
 }
 
@@ -677,22 +716,28 @@ void broker_ucma_tick(struct broker_ucma *u)
 	ucma_pump(u);
 }
 
-void broker_ucma_netdev_changed(struct broker_ucma *u, uint64_t devices)
+static void device_check(struct broker_ucma *u, struct ucma_id *id, const void *argument)
 {
-	for (uint32_t i = 0; i < UCMA_IDS_MAX && u->count > 0; i++) {
-		struct ucma_id *id = u->ids[i];
+	const uint64_t devices = *(const uint64_t *)argument;
 
-		if (id == NULL || id->uid == 0 || id->device < 0 || id->device >= 64 || !(devices >> id->device & 1) ||
-		    (uint32_t)id->device >= u->table->count || u->table->devices[id->device].ifindex != 0)
-			continue;
-		id->device = -1; /* told once */
+	if (id->device < 0 || id->device >= NETDEV_MAX_DEVICES || !(devices >> id->device & 1) ||
+	    (uint32_t)id->device >= u->table->count || u->table->devices[id->device].ifindex != 0)
+		return;
+	id->device = -1; /* told once */
+	if (id->uid != 0)
 		ucma_event_plain(u, id, 11 /* RDMA_CM_EVENT_DEVICE_REMOVAL */, 0);
-	}
 }
 
-uint32_t broker_ucma_ids(const struct broker_ucma *u)
+void broker_ucma_netdev_changed(struct broker_ucma *u, uint64_t devices)
 {
-	return u->count;
+	ucma_each(u, 0, device_check, &devices);
+}
+
+bool broker_ucma_is_idle(const struct broker_ucma *u)
+{
+	const struct cm_stats *stats = cm_stats_get(u->cm);
+
+	return u->count == 0 && stats->ids == stats->timewait;
 }
 
 const struct cm_stats *broker_ucma_stats(const struct broker_ucma *u)

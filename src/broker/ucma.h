@@ -54,8 +54,8 @@ void broker_ucma_tick(struct broker_ucma *ucma);
 /* Devices of the mask have changed: ids on those that are gone get DEVICE_REMOVAL. */
 void broker_ucma_netdev_changed(struct broker_ucma *ucma, uint64_t devices);
 
-/* Ids of all clients. For the idle timer: an awaited connection end must not be cut off. */
-uint32_t broker_ucma_ids(const struct broker_ucma *ucma);
+/* No ids, and nothing that a peer is still owed: for the idle timer. */
+bool broker_ucma_is_idle(const struct broker_ucma *ucma);
 const struct cm_stats *broker_ucma_stats(const struct broker_ucma *ucma);
 
 #endif

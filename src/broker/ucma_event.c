@@ -111,12 +111,13 @@ static struct ucma_id *child_add(struct broker_ucma *u, const struct cm_event *e
 		return NULL;
 	}
 	id->ref = event->id;
+	id->listener = listener->id;
 	id->space = listener->space;
 	id->qp_type = listener->qp_type;
 	id->stage = UCMA_CONNECT;
 	id->qkey = listener->qkey;
 	id->tos = listener->tos;
-	cm_id_user_set(u->cm, id->ref, id->id);
+	cm_id_user_set(u->cm, id->ref, ucma_user(id));
 	ucma_refresh(u, id);
 	return id;
 }
@@ -124,10 +125,10 @@ static struct ucma_id *child_add(struct broker_ucma *u, const struct cm_event *e
 void ucma_event_engine(struct broker_ucma *u, const struct cm_event *event)
 {
 	bool request = event->type == CM_EVENT_CONNECT_REQUEST;
-	struct ucma_id *about = u->ids[event->user % UCMA_IDS_MAX], *id = about;
+	struct ucma_id *about = ucma_find(u, (uint8_t)(event->user >> 32), (uint32_t)event->user), *id = about;
 	struct rdma_ucm_event_resp out = { .event = (uint32_t)event->type };
 
-	if (about == NULL || about->id != event->user)
+	if (about == NULL)
 		return;
 	if (request) {
 		id = child_add(u, event, about);

@@ -10,8 +10,9 @@
 #include <sys/socket.h>
 
 #include "broker/ucma.h"
+#include "ipc/pair.h"
 
-#define UCMA_IDS_MAX (1u << 17) /* of all clients; a power of two */
+#define UCMA_BUCKETS (1u << 16) /* a power of two */
 #define UCMA_LIFE_TIME 18       /* packet life time code of a path without RDMA_OPTION_ID_ACK_TIMEOUT, as cma.c has it */
 #define UCMA_QKEY 0x01234567u   /* RDMA_UDP_QKEY */
 
@@ -19,8 +20,10 @@
 enum ucma_stage { UCMA_IDLE, UCMA_BOUND, UCMA_ADDR_RESOLVED, UCMA_ROUTE_RESOLVED, UCMA_CONNECT, UCMA_LISTEN, UCMA_STAGES };
 
 struct ucma_id {
-	uint32_t id;       /* what the client calls it */
+	struct ucma_id *next; /* in its bucket */
+	uint32_t id;       /* what the client calls it: unique within its slot, so that no client can mean another's */
 	uint8_t slot;
+	uint32_t listener; /* of a child: the id it came to */
 	uint64_t uid;      /* the client's own name for it; 0: a child that nobody took yet */
 	struct cm_ref ref;
 	enum cm_space space;
@@ -43,21 +46,29 @@ struct broker_ucma {
 	struct cm *cm;
 	void *memory;
 	size_t memory_bytes;
-	struct ucma_id **ids; /* by id % UCMA_IDS_MAX */
-	uint32_t next_id, count;
+	struct ucma_id *ids[UCMA_BUCKETS]; /* by slot and id */
+	uint32_t last_id[IPC_SLOTS], count;
 };
 
-/* A buffer that an answer is written to. */
+/* A buffer that an answer is written to. `room`: what the client has for it. */
 struct ucma_answer {
 	_Alignas(8) uint8_t bytes[IPC_CM_MAX];
-	uint32_t len;
+	uint32_t len, room;
 };
 
 /* ucma.c */
+/* What the engine calls it. */
+static inline uint64_t ucma_user(const struct ucma_id *id)
+{
+	return (uint64_t)id->slot << 32 | id->id;
+}
 struct ucma_id *ucma_find(struct broker_ucma *u, uint8_t slot, uint32_t id);
-/* A new entry without a ref; NULL: limits. `id` 0: a free number. */
+/* A new entry without a ref; NULL: no memory, or the number is in use. `id` 0: a free number. */
 struct ucma_id *ucma_add(struct broker_ucma *u, uint8_t slot, uint64_t uid, uint32_t id);
 void ucma_forget(struct broker_ucma *u, struct ucma_id *id);
+/* Calls `visit` for each id of the slot, which it may forget; slot 0: of all. */
+void ucma_each(struct broker_ucma *u, uint8_t slot, void (*visit)(struct broker_ucma *u, struct ucma_id *id, const void *argument),
+	       const void *argument);
 /* Everything that the engine has to say: messages, then events. */
 void ucma_pump(struct broker_ucma *u);
 

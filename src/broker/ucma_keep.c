@@ -10,15 +10,21 @@
 #include "broker/ucma_internal.h"
 
 #define KEPT_MAGIC 0x4b765373u /* "sSvK" */
-#define KEPT_VERSION 1u
+#define KEPT_VERSION 2u
 
-enum { KEPT_PLAIN, KEPT_HANDSHAKE, KEPT_ESTABLISHED };
+enum kept_phase {
+	KEPT_PLAIN,       /* nothing under way: never begun, or told to be over */
+	KEPT_HANDSHAKE,
+	KEPT_ESTABLISHED,
+	KEPT_PARTING,     /* our DREQ is out, the program waits for DISCONNECTED */
+	KEPT_PHASES
+};
 
 struct kept {
 	uint32_t magic;
 	uint16_t version, bytes;
 	uint64_t uid;
-	uint32_t phase; /* KEPT_... */
+	uint32_t phase, bound;
 	uint32_t space, qp_type, stage;
 	struct cm_address source, destination;
 	uint32_t bind_flags, backlog, qkey;
@@ -37,6 +43,32 @@ static void keep_bytes(struct broker_ucma *u, const struct ucma_id *id, const vo
 void ucma_keep_nothing(struct broker_ucma *u, const struct ucma_id *id)
 {
 	keep_bytes(u, id, NULL, 0);
+}
+
+static enum kept_phase phase_of(enum cm_state state)
+{
+	switch (state) {
+	case CM_IDLE:
+	case CM_LISTEN:
+	case CM_DREQ_RCVD:
+	case CM_TIMEWAIT:
+	case CM_STATES:
+		return KEPT_PLAIN;
+	case CM_ESTABLISHED:
+		return KEPT_ESTABLISHED;
+	case CM_DREQ_SENT:
+		return KEPT_PARTING;
+	case CM_SIDR_REQ_SENT:
+	case CM_SIDR_REQ_RCVD:
+	case CM_REQ_SENT:
+	case CM_MRA_REQ_RCVD:
+	case CM_MRA_REQ_SENT:
+	case CM_REP_SENT:
+	case CM_MRA_REP_RCVD:
+	case CM_MRA_REP_SENT:
+		break;
+	}
+	return KEPT_HANDSHAKE;
 }
 
 void ucma_keep(struct broker_ucma *u, const struct ucma_id *id)
@@ -61,8 +93,12 @@ void ucma_keep(struct broker_ucma *u, const struct ucma_id *id)
 	k.tos_set = id->tos_set;
 	k.ack_timeout = id->ack_timeout;
 	k.ack_timeout_set = id->ack_timeout_set;
-	if (cm_id_info(u->cm, id->ref, &info) == BASE_OK && info.state != CM_IDLE && info.state != CM_LISTEN)
-		k.phase = cm_save(u->cm, id->ref, &k.saved) == BASE_OK ? KEPT_ESTABLISHED : KEPT_HANDSHAKE;
+	if (cm_id_info(u->cm, id->ref, &info) == BASE_OK) {
+		k.phase = phase_of(info.state);
+		k.bound = info.bound;
+	}
+	if (k.phase == KEPT_ESTABLISHED)
+		cm_save(u->cm, id->ref, &k.saved);
 	keep_bytes(u, id, &k, sizeof(k));
 }
 
@@ -79,10 +115,17 @@ static bool bools_are_sound(const struct kept *k)
 	return true;
 }
 
+static bool address_is_sound(const struct cm_address *address)
+{
+	return address->ip.family == CM_NO_FAMILY || cm_ip_is_valid(&address->ip);
+}
+
 static bool kept_is_sound(const struct kept *k)
 {
-	return bools_are_sound(k) && k->magic == KEPT_MAGIC && k->version == KEPT_VERSION && k->bytes == sizeof(*k) && k->phase <= KEPT_ESTABLISHED &&
-	       k->stage < UCMA_STAGES && k->tos_set <= 1 && k->ack_timeout_set <= 1;
+	return bools_are_sound(k) && k->magic == KEPT_MAGIC && k->version == KEPT_VERSION && k->bytes == sizeof(*k) &&
+	       k->phase < KEPT_PHASES && k->stage < UCMA_STAGES && k->tos_set <= 1 && k->ack_timeout_set <= 1 &&
+	       address_is_sound(&k->source) && address_is_sound(&k->destination) &&
+	       !(k->bind_flags & ~(uint32_t)(CM_BIND_REUSE | CM_BIND_ONLY));
 }
 
 /* As far as the stage went: the same calls again. What no longer works (an address that is gone) stays undone. */
@@ -94,10 +137,27 @@ static void redo(struct broker_ucma *u, struct ucma_id *id, const struct kept *k
 		id->stage = UCMA_LISTEN;
 		id->backlog = k->backlog;
 	}
-	if (k->stage == UCMA_ADDR_RESOLVED || k->stage == UCMA_ROUTE_RESOLVED || k->stage == UCMA_CONNECT)
-		ucma_resolve(u, id, &(struct cm_address){ .ip = k->source.ip }, &k->destination);
+	if (k->stage == UCMA_ADDR_RESOLVED || k->stage == UCMA_ROUTE_RESOLVED) {
+		/* With its port, which the program has been told; unless several ids shared it. */
+		if (!k->bound || ucma_resolve(u, id, &k->source, &k->destination) != 0)
+			ucma_resolve(u, id, &(struct cm_address){ .ip = k->source.ip }, &k->destination);
+	}
 	if (k->stage == UCMA_ROUTE_RESOLVED)
 		ucma_route(u, id);
+}
+
+/* Nobody is left who knows of it: it is over, and the program hears what it waits for. */
+static void end(struct broker_ucma *u, struct ucma_id *id, const struct kept *k)
+{
+	id->stage = UCMA_CONNECT;
+	id->source = k->source;
+	id->destination = k->destination;
+	if (id->uid == 0)
+		return;
+	if (k->phase == KEPT_HANDSHAKE)
+		ucma_event_plain(u, id, 7 /* RDMA_CM_EVENT_UNREACHABLE */, -ETIMEDOUT);
+	else if (k->phase == KEPT_PARTING)
+		ucma_event_plain(u, id, 10 /* RDMA_CM_EVENT_DISCONNECTED */, -ETIMEDOUT);
 }
 
 void broker_ucma_adopt(struct broker_ucma *u, uint8_t slot, const struct ipc_cm *cm)
@@ -106,7 +166,7 @@ void broker_ucma_adopt(struct broker_ucma *u, uint8_t slot, const struct ipc_cm 
 	struct kept k;
 	int err;
 
-	if (cm->len != sizeof(k))
+	if (cm->len != sizeof(k) || cm->id == 0)
 		return;
 	memcpy(&k, cm->bytes, sizeof(k));
 	if (!kept_is_sound(&k))
@@ -123,27 +183,25 @@ void broker_ucma_adopt(struct broker_ucma *u, uint8_t slot, const struct ipc_cm 
 	id->ack_timeout = k.ack_timeout;
 	id->ack_timeout_set = k.ack_timeout_set;
 	if (k.phase == KEPT_ESTABLISHED)
-		err = cm_adopt(u->cm, slot, id->id, &k.saved, &id->ref);
+		err = cm_adopt(u->cm, slot, ucma_user(id), &k.saved, &id->ref);
 	else
-		err = cm_id_create(u->cm, slot, id->id, id->space, id->qp_type, &id->ref);
+		err = cm_id_create(u->cm, slot, ucma_user(id), id->space, id->qp_type, &id->ref);
 	if (err != BASE_OK) {
 		ucma_forget(u, id);
 		return;
 	}
 	if (k.phase == KEPT_ESTABLISHED) {
+		id->space = k.saved.space;
+		id->qp_type = k.saved.qp_type;
 		id->stage = UCMA_CONNECT;
 		id->path = k.saved.path;
 		id->device = k.saved.path.port.number < u->table->count ? (int)k.saved.path.port.number : -1;
 		id->source = k.saved.local;
 		id->destination = k.saved.remote;
-	} else {
+	} else if (k.phase == KEPT_PLAIN && k.stage != UCMA_CONNECT) {
 		redo(u, id, &k);
-	}
-	/* A handshake is over: nobody is left who knows of it. */
-	if (k.phase == KEPT_HANDSHAKE) {
-		id->stage = UCMA_CONNECT;
-		if (k.uid != 0)
-			ucma_event_plain(u, id, 7 /* RDMA_CM_EVENT_UNREACHABLE */, -ETIMEDOUT);
+	} else {
+		end(u, id, &k);
 	}
 	ucma_keep(u, id);
 }
