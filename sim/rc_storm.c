@@ -32,6 +32,7 @@ const char *const rc_storm_error_names[STORM_ERRORS] = {
 
 
 static uint64_t total_packets, total_bytes, total_ops, total_retransmitted, total_probes, total_timeouts, total_rnr;
+static uint64_t total_sacks, total_selective, total_held;
 static uint64_t error_runs[STORM_ERRORS];
 
 void rc_storm_fail(struct storm *s, const char *format, ...)
@@ -42,8 +43,8 @@ void rc_storm_fail(struct storm *s, const char *format, ...)
 		return;
 	s->bad = true;
 	fflush(stdout);
-	fprintf(stderr, "rc_storm: seed %llu (%s%s%s, error: %s): ", (unsigned long long)s->seed,
-		s->xrc ? "XRC, " : "", s->lossless ? "lossless" : "lossy",
+	fprintf(stderr, "rc_storm: seed %llu (%s%s%s%s, error: %s): ", (unsigned long long)s->seed, s->xrc ? "XRC, " : "",
+		s->selective ? "selective, " : "", s->lossless ? "lossless" : "lossy",
 		s->mode == STORM_HARSH ? ", harsh" : s->mode == STORM_GARBAGE ? ", garbage" : "", rc_storm_error_names[s->error]);
 	va_start(ap, format);
 	vfprintf(stderr, format, ap);
@@ -208,6 +209,9 @@ static bool run(uint64_t seed)
 		total_probes += st->tail_probes;
 		total_timeouts += st->timeouts;
 		total_rnr += st->rnr_naks_received;
+		total_sacks += st->sacks_sent;
+		total_selective += st->selective_retransmits;
+		total_held += st->held_packets;
 	}
 	ok = !s->bad;
 	for (int i = 0; i < 2; i++) {
@@ -226,6 +230,8 @@ static void report(uint64_t runs, uint64_t seed)
 	       (unsigned long long)runs, (unsigned long long)seed, (unsigned long long)total_ops, (unsigned long long)total_packets,
 	       (unsigned long long)total_retransmitted, (double)total_bytes / 1e6, (unsigned long long)total_probes,
 	       (unsigned long long)total_timeouts, (unsigned long long)total_rnr);
+	printf("selective repeat: %llu SACKs, %llu packets again, %llu kept\n", (unsigned long long)total_sacks,
+	       (unsigned long long)total_selective, (unsigned long long)total_held);
 	printf("errors:");
 	for (int i = 1; i < STORM_ERRORS; i++)
 		printf(" %s %llu%s", rc_storm_error_names[i], (unsigned long long)error_runs[i], i < STORM_ERRORS - 1 ? "," : "\n");

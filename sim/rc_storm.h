@@ -78,7 +78,7 @@ struct storm {
 	enum storm_mode mode;
 	enum storm_error error;
 	uint32_t spoiled; /* op index of side 0 */
-	bool lossless, xrc;
+	bool lossless, xrc, selective;
 	struct sim_endpoint ep[2];
 	struct side side[2];
 	bool bad;

@@ -217,6 +217,8 @@ static bool spoil(struct storm *s)
 			ok = op->num_sge && op->length && !(op->flags & TRANSPORT_WQE_INLINE);
 		else if (s->error == STORM_NEVER_READY)
 			ok = op->recv >= 0;
+		else if (s->error == STORM_BAD_SRQ)
+			ok = op->op != TRANSPORT_OP_LOCAL_INV; /* names none */
 		if (s->error == STORM_BAD_INVALIDATE)
 			ok = op->op == TRANSPORT_OP_LOCAL_INV;
 		else if (s->error == STORM_BAD_REMOTE_INVALIDATE)
@@ -341,6 +343,10 @@ bool rc_storm_plan(struct storm *s)
 			.recv_next = 0x7000000000, .write_next = 0xffff000000000000 };
 	}
 	plan_config(s);
+	/* No random number: seeds of old show what they showed. */
+	s->selective = !s->lossless && !s->xrc && s->seed % 2;
+	for (int i = 0; i < 2 && s->selective; i++)
+		sim_selective(&s->ep[i]);
 	for (int i = 0; i < 2; i++) {
 		struct side *me = &s->side[i];
 		uint64_t post_at = s->world.now + below(s, 1000), recv_at = s->world.now;

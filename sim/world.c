@@ -130,7 +130,15 @@ void sim_endpoint_fini(struct sim_endpoint *ep)
 		ep->inbox_head = p->next;
 		free(p);
 	}
+	free(ep->config.selective);
 	sim_host_fini(&ep->host);
+}
+
+void sim_selective(struct sim_endpoint *ep)
+{
+	ep->config.selective = calloc(1, rc_selective_bytes(ep->config.mtu));
+	if (ep->config.selective == NULL)
+		abort();
 }
 
 void sim_connect(struct sim_endpoint *a, struct sim_endpoint *b)

@@ -105,6 +105,8 @@ void sim_endpoint_init_kind(struct sim_endpoint *ep, struct sim_world *world, co
 void sim_endpoint_fini(struct sim_endpoint *ep);
 /* Brings both QPs to RTS against each other; config and link of both are set. */
 void sim_connect(struct sim_endpoint *a, struct sim_endpoint *b);
+/* Its RC QP repeats selectively; after config.mtu is set, before sim_connect(). */
+void sim_selective(struct sim_endpoint *ep);
 /* Wants to run at `at` at the latest. */
 void sim_wake(struct sim_endpoint *ep, uint64_t at);
 void sim_kill(struct sim_endpoint *ep);

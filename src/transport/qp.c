@@ -72,6 +72,8 @@ int transport_qp_send_done(struct transport_qp *qp, struct transport_completion 
 
 int transport_qp_recv_done(struct transport_qp *qp, struct transport_completion *out)
 {
+	if (qp->ops->deliver != NULL)
+		qp->ops->deliver(qp);
 	return intake_completion_next(&qp->intake, out);
 }
 

@@ -21,6 +21,7 @@
 #include "transport/pace.h"
 #include "transport/queue.h"
 #include "transport/rc_halves.h"
+#include "transport/rc_selective.h"
 #include "transport/run.h"
 
 /* Values of enum ibv_qp_state. */
@@ -59,6 +60,8 @@ struct transport_config {
 	uint8_t max_rd_atomic, max_dest_rd_atomic;
 	bool lossless;     /* the link loses nothing (shm): no congestion window, no tail-loss probe. Timers still run. */
 	bool oversized_fails; /* UD: a send longer than the MTU ends in LOC_LEN_ERR; false: it succeeds, and nothing is sent */
+	/* RC: repeat selectively, as the peer does; rc_selective_bytes(mtu) zeroed bytes that are the QP's until its reset. NULL: go back N. */
+	struct rc_selective *selective;
 	bool srq;          /* receives come from an SRQ: how an unused one ends when a UC or UD QP leaves */
 };
 
@@ -66,6 +69,7 @@ struct transport_stats { /* per QP; monotonic */
 	uint64_t sent_packets, sent_bytes, received_packets, received_bytes;
 	uint64_t retransmitted_packets, timeouts, tail_probes, acks_sent, naks_sent, rnr_naks_sent, naks_received, rnr_naks_received,
 		duplicates, out_of_order, window_shrinks;
+	uint64_t sacks_sent, sacks_received, selective_retransmits, held_packets; /* RC with selective repeat */
 	uint64_t abandoned; /* UC: messages begun here and not finished, or refused at their first packet */
 	uint64_t oversized; /* UD: sends longer than the MTU: never emitted */
 };
@@ -112,6 +116,8 @@ struct transport_ops {
 	void (*hurry)(struct transport_qp *qp);
 	/* Optional: finishes what only the passing of time finished, before completions are fetched. */
 	void (*settle)(struct transport_qp *qp);
+	/* Optional: what came too early and whose turn it is may have had to wait for finished receives to be fetched. */
+	void (*deliver)(struct transport_qp *qp);
 };
 
 struct transport_qp { /* embedded by hosts; only transport looks inside */

@@ -26,6 +26,8 @@ void rc_to_rtr(struct transport_qp *qp, const struct transport_config *config)
 	qp->config = *config;
 	qp->config.max_dest_rd_atomic = at_most(config->max_dest_rd_atomic, RC_RD_ATOMIC_MAX);
 	rc_responder_start(qp, config->rq_psn);
+	rc_selective_forget_held(qp);
+	rc_selective_forget_sent(qp);
 	qp->state = TRANSPORT_RTR;
 }
 
@@ -138,8 +140,9 @@ static enum rc_verdict receive_request(struct transport_qp *qp, uint64_t now, co
 enum rc_verdict rc_receive(struct transport_qp *qp, uint64_t now, const struct transport_run *run)
 {
 	const struct wire_opcode *op = wire_opcode_find(run->head.bth.opcode);
+	bool is_sack = run->head.bth.opcode == WIRE_SACK && qp->config.selective != NULL && run->packets == 1;
 
-	if (op == NULL || op != run->head.op || op->transport != qp->ops->wire || !transport_run_is_coherent(run, qp->config.mtu))
+	if (op == NULL || op != run->head.op || (op->transport != qp->ops->wire && !is_sack) || !transport_run_is_coherent(run, qp->config.mtu))
 		return RC_DROPPED_OPCODE;
 	if (qp->ops == (op->role & WIRE_ROLE_REQUEST ? &rc_xrc_ini_ops : &rc_xrc_tgt_ops))
 		return RC_DROPPED_OPCODE;
@@ -154,7 +157,7 @@ enum rc_verdict rc_receive(struct transport_qp *qp, uint64_t now, const struct t
 		return RC_DROPPED_STATE;
 	if (!transport_pkey_matches(run->head.bth.pkey, qp->config.pkey))
 		return RC_DROPPED_PKEY;
-	return rc_requester_receive(qp, now, run);
+	return is_sack ? rc_requester_receive_sack(qp, now, run) : rc_requester_receive(qp, now, run);
 }
 
 int rc_next(struct transport_qp *qp, uint64_t now, const struct transport_room *room, struct transport_run *out, size_t *used)
@@ -205,6 +208,6 @@ void rc_peer_gone(struct transport_qp *qp, uint64_t now)
 	.deadline = rc_deadline, .tick = rc_tick, .peer_gone = rc_peer_gone, .hurry = rc_hurry, \
 	.settle = rc_requester_check_gone
 
-const struct transport_ops rc_ops = { .wire = WIRE_TRANSPORT_RC, RC_OPS };
+const struct transport_ops rc_ops = { .wire = WIRE_TRANSPORT_RC, RC_OPS, .deliver = rc_responder_deliver };
 const struct transport_ops rc_xrc_ini_ops = { .wire = WIRE_TRANSPORT_XRC, RC_OPS };
 const struct transport_ops rc_xrc_tgt_ops = { .wire = WIRE_TRANSPORT_XRC, RC_OPS };

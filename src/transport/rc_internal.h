@@ -46,6 +46,7 @@ bool rc_requester_is_rd(const struct transport_wqe *wqe);
 
 /* rc_response.c: what the requester does with ACK and NAK */
 enum rc_verdict rc_requester_receive(struct transport_qp *qp, uint64_t now, const struct transport_run *run);
+enum rc_verdict rc_requester_receive_sack(struct transport_qp *qp, uint64_t now, const struct transport_run *run);
 
 /* rc_timer.c */
 uint64_t rc_timer_deadline(const struct transport_qp *qp);
@@ -58,6 +59,8 @@ int rc_responder_next(struct transport_qp *qp, uint64_t now, const struct transp
 		      size_t *used);
 /* Is an ACK owed that waits for a packet of ours, or until owed_at + RC_ACK_HOLD_NS? */
 bool rc_responder_holds_ack(const struct transport_qp *qp, uint64_t now);
+/* Packets that came too early and whose turn it is, as long as finished receives find room. */
+void rc_responder_deliver(struct transport_qp *qp);
 /* A READ response could not be made: NAK 0x62 at its PSN. */
 void rc_responder_refuse_read(struct transport_qp *qp, uint32_t psn);
 

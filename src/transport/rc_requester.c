@@ -82,6 +82,7 @@ void rc_requester_rewind(struct transport_qp *qp)
 	qp->req.since_ack_req = 0;
 	qp->req.rtt_runs = false;
 	qp->req.probe_owed = false;
+	rc_selective_forget_sent(qp);
 }
 
 bool rc_requester_is_rd(const struct transport_wqe *wqe)
@@ -276,14 +277,25 @@ static bool has_packet(const struct transport_qp *qp)
 	       !must_wait(qp, transport_sq_wqe(qp->sq, qp->sq->next));
 }
 
+static bool may_send(const struct transport_qp *qp, uint64_t now)
+{
+	return (qp->state == TRANSPORT_RTS || qp->state == TRANSPORT_SQD) && now >= qp->req.paused_until &&
+	       !transport_pace_holds(&qp->pace, now);
+}
+
 static bool may_emit(const struct transport_qp *qp, uint64_t now)
 {
 	const struct rc_requester *q = &qp->req;
 
-	if ((qp->state != TRANSPORT_RTS && qp->state != TRANSPORT_SQD) || now < q->paused_until ||
-	    transport_pace_holds(&qp->pace, now))
-		return false;
-	return in_flight(q) < q->window.packets && !(q->stopped && qp->sq->next == q->stop_index);
+	return may_send(qp, now) && in_flight(q) < rc_selective_window(qp) && !(q->stopped && qp->sq->next == q->stop_index);
+}
+
+/* Something is to be sent again, selectively. */
+static bool has_due(const struct transport_qp *qp, uint64_t now)
+{
+	uint32_t psn;
+
+	return rc_selective_due(qp, &psn) && may_send(qp, now);
 }
 
 /* LOCAL_INV and BIND_MW WQEs whose turn it is. They own no PSN. */
@@ -308,10 +320,57 @@ static void execute_local(struct transport_qp *qp)
 	}
 }
 
+enum { DUE_WAS_NONE = -1 };
+
+/* The WQE that owns a PSN in [una, next_psn). */
+static uint32_t owner_of(const struct transport_qp *qp, uint32_t psn)
+{
+	uint32_t index = qp->sq->done;
+
+	while (rc_psn_distance(qp->req.una, transport_sq_wqe(qp->sq, index)->last_psn) < rc_psn_distance(qp->req.una, psn))
+		index++;
+	return index;
+}
+
+/* The oldest packet that is missing. 1, 0: no room or an error; DUE_WAS_NONE: it was no packet. */
+static int emit_due(struct transport_qp *qp, uint64_t now, const struct transport_room *room, struct transport_run *out, size_t *used)
+{
+	struct rc_requester *q = &qp->req;
+	uint32_t psn = q->una;
+
+	(void)rc_selective_due(qp, &psn);
+	uint32_t index = owner_of(qp, psn);
+	struct transport_wqe *wqe = transport_sq_wqe(qp->sq, index);
+	struct message_path path = path_of(qp, wqe);
+	uint32_t at = rc_psn_distance(wqe->first_psn, psn), total = psns_of(wqe, qp->config.mtu);
+
+	if ((rc_requester_is_rd(wqe) && at != 0) || (q->stopped && index == q->stop_index)) {
+		rc_selective_skip(qp, psn);
+		return DUE_WAS_NONE;
+	}
+	if (!run_packets(&path, wqe, at, total, 1, room))
+		return 0;
+	rc_selective_resent(qp, now, psn);
+	int err = write_run(&path, wqe, at, total, 1, psn, true, room, out, used);
+	if (err) {
+		stop_at(qp, index, TRANSPORT_LOC_PROT_ERR, (uint32_t)-err);
+		return 0;
+	}
+	q->activity_at = now;
+	/* An answer could be to either. */
+	q->rtt_runs = false;
+	qp->stats.selective_retransmits++;
+	qp->stats.retransmitted_packets++;
+	qp->stats.sent_packets++;
+	qp->stats.sent_bytes += out->head.payload_len;
+	transport_pace_charge(&qp->pace, now, out);
+	return 1;
+}
+
 int rc_requester_next(struct transport_qp *qp, uint64_t now, const struct transport_room *room, struct transport_run *out, size_t *used)
 {
 	struct rc_requester *q = &qp->req;
-	uint32_t window = q->window.packets;
+	uint32_t window = rc_selective_window(qp);
 	struct message_path path;
 	uint32_t index;
 	struct transport_wqe *wqe;
@@ -322,6 +381,12 @@ int rc_requester_next(struct transport_qp *qp, uint64_t now, const struct transp
 
 	if (q->probe_owed && (qp->state == TRANSPORT_RTS || qp->state == TRANSPORT_SQD))
 		return emit_probe(qp, now, room, out, used);
+	while (has_due(qp, now)) {
+		int done = emit_due(qp, now, room, out, used);
+
+		if (done != DUE_WAS_NONE)
+			return done;
+	}
 	execute_local(qp);
 	if (!may_emit(qp, now) || !has_packet(qp))
 		return 0;
@@ -378,5 +443,5 @@ bool rc_requester_wants_room(const struct transport_qp *qp, uint64_t now)
 		return false;
 	if (q->probe_owed || (q->peer_gone && transport_sq_has_work(qp->sq)))
 		return true;
-	return may_emit(qp, now) && has_packet(qp);
+	return has_due(qp, now) || (may_emit(qp, now) && has_packet(qp));
 }

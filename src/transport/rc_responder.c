@@ -205,7 +205,7 @@ static enum rc_verdict take_in_order(struct transport_qp *qp, const struct trans
 	return verdict == RC_RNR ? RC_TOOK : verdict;
 }
 
-enum rc_verdict rc_responder_receive(struct transport_qp *qp, const struct transport_run *run)
+static enum rc_verdict receive(struct transport_qp *qp, const struct transport_run *run)
 {
 	struct rc_responder *r = &qp->resp;
 	int32_t ahead = wire_psn_diff(run->head.bth.psn, r->expected);
@@ -214,6 +214,12 @@ enum rc_verdict rc_responder_receive(struct transport_qp *qp, const struct trans
 	transport_qp_meet(qp, &r->met);
 	if (ahead > 0) {
 		qp->stats.out_of_order += run->packets;
+		/* (After an RNR NAK all comes again anyway.) */
+		if (qp->config.selective != NULL && !r->gap_reported) {
+			rc_selective_hold(qp, run);
+			r->owed = RC_OWED_NAK_SEQUENCE;
+			return RC_OUT_OF_ORDER;
+		}
 		if (!r->gap_reported) {
 			r->gap_reported = true;
 			r->owed = RC_OWED_NAK_SEQUENCE;
@@ -235,6 +241,37 @@ enum rc_verdict rc_responder_receive(struct transport_qp *qp, const struct trans
 	qp->stats.duplicates += (uint32_t)-ahead;
 	rest = transport_run_slice(run, (uint32_t)-ahead, run->packets - (uint32_t)-ahead);
 	return take_in_order(qp, &rest);
+}
+
+/* What was kept goes the way of what comes, one packet after the other. */
+void rc_responder_deliver(struct transport_qp *qp)
+{
+	struct rc_responder *r = &qp->resp;
+	struct transport_run packet;
+	uint32_t before;
+
+	while ((qp->state == TRANSPORT_RTR || qp->state == TRANSPORT_RTS || qp->state == TRANSPORT_SQD) &&
+	       qp->intake.count < INTAKE_COMPLETIONS && rc_selective_take(qp, &packet)) {
+		before = r->expected;
+		take_in_order(qp, &packet);
+		rc_selective_passed(qp, before, rc_psn_distance(before, r->expected));
+		/* Their own wish for an answer was heard when they came, and told of the gap. */
+		owe_ack(r);
+	}
+	if (r->owed == RC_OWED_RNR)
+		rc_selective_forget_held(qp);
+}
+
+enum rc_verdict rc_responder_receive(struct transport_qp *qp, const struct transport_run *run)
+{
+	uint32_t before = qp->resp.expected;
+	enum rc_verdict verdict = receive(qp, run);
+
+	if (rc_selective_holds(qp)) {
+		rc_selective_passed(qp, before, rc_psn_distance(before, qp->resp.expected));
+		rc_responder_deliver(qp);
+	}
+	return verdict;
 }
 
 /* An ACK or NAK. False when it does not fit into the room. */
@@ -288,6 +325,18 @@ int rc_responder_next(struct transport_qp *qp, uint64_t now, const struct transp
 		psn = r->owed_psn;
 		syndrome = r->owed_syndrome;
 		break;
+	}
+	if (r->owed <= RC_OWED_NAK_SEQUENCE && qp->config.selective != NULL) {
+		if (rc_selective_holds(qp)) {
+			if (!rc_selective_write(qp, room, out, used))
+				return 0;
+			r->owed = RC_OWED_NONE;
+			return 1;
+		}
+		/* The gap is filled, or there is nothing to tell beyond it. */
+		r->owed = RC_OWED_ACK;
+		psn = wire_psn_add(r->expected, RC_PSN_MASK);
+		syndrome = WIRE_ACK_UNLIMITED;
 	}
 	if (!write_ack(qp, psn, syndrome, room, out, used))
 		return 0;

@@ -63,6 +63,7 @@ static bool acknowledge(struct transport_qp *qp, uint64_t now, uint32_t upto)
 	if (n == 0)
 		return false;
 	rc_window_acked(&q->window, n, sent);
+	rc_selective_acknowledged(qp, n);
 	while (sq->done != q->started && rc_psn_distance(q->una, transport_sq_wqe(sq, sq->done)->last_psn) < n) {
 		q->rd_out -= rc_requester_is_rd(transport_sq_wqe(sq, sq->done));
 		sq->done++;
@@ -283,4 +284,21 @@ enum rc_verdict rc_requester_receive(struct transport_qp *qp, uint64_t now, cons
 		break;
 	}
 	return RC_DROPPED_OPCODE;
+}
+
+enum rc_verdict rc_requester_receive_sack(struct transport_qp *qp, uint64_t now, const struct transport_run *run)
+{
+	struct rc_requester *q = &qp->req;
+	uint32_t psn = run->head.bth.psn & RC_PSN_MASK;
+	uint32_t out = rc_psn_distance(q->una, q->high);
+	bool progress;
+
+	if (run->head.payload_len != WIRE_SACK_BYTES)
+		return RC_DROPPED_OPCODE;
+	if (out == 0 || rc_psn_distance(q->una, psn) > out)
+		return RC_DROPPED_PSN;
+	qp->stats.sacks_received++;
+	if (advance(qp, now, psn, &progress))
+		rc_selective_sack(qp, now, run->head.payload);
+	return RC_TOOK;
 }

@@ -67,7 +67,7 @@ uint64_t rc_timer_deadline(const struct transport_qp *qp)
 	hold = hold_deadline(qp);
 	if (qp->req.paused_until)
 		return earlier(qp->req.paused_until, hold);
-	return earlier(earlier(ack_deadline(qp), probe_deadline(qp)), hold);
+	return earlier(earlier(earlier(ack_deadline(qp), probe_deadline(qp)), rc_selective_deadline(qp)), hold);
 }
 
 static uint64_t moved(uint64_t at, uint64_t by, uint64_t now)
@@ -107,6 +107,7 @@ void rc_timer_tick(struct transport_qp *qp, uint64_t now, uint64_t excused_ns)
 		on_silence(qp);
 		return;
 	}
+	rc_selective_tick(qp, now);
 	if (now < probe_deadline(qp))
 		return;
 	/* A gap at una that was reported once is not reported again: a probe could not learn anything. */

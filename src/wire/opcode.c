@@ -5,6 +5,7 @@
 #include "wire/bth.h"
 #include "wire/exthdr.h"
 #include "wire/packet.h"
+#include "wire/sack.h"
 
 #define LENGTH(has) \
 	(WIRE_BTH_BYTES + ((has) & WIRE_HAS_DETH ? WIRE_DETH_BYTES : 0) + ((has) & WIRE_HAS_XRCETH ? WIRE_XRCETH_BYTES : 0) + \
@@ -79,6 +80,15 @@ const struct wire_opcode wire_opcode_table[256] = {
 	CNP_ROW(WIRE_CNP),
 	SENDS_AND_WRITES(XRC, WIRE_HAS_XRCETH),
 	READS_AND_ATOMICS(XRC, WIRE_HAS_XRCETH),
+	[WIRE_SACK] = {
+		.name = "MAKER_SACK",
+		.has = WIRE_HAS_AETH,
+		.role = RSP(ONLY, ACK),
+		.code = WIRE_SACK,
+		.transport = WIRE_TRANSPORT_MAKER,
+		.header_bytes = LENGTH(WIRE_HAS_AETH),
+		.payload = WIRE_PAYLOAD_SOME,
+	},
 };
 
 bool wire_opcode_payload_fits(const struct wire_opcode *op, uint32_t payload_len, uint32_t path_mtu)

@@ -18,7 +18,8 @@ enum wire_transport {
 	WIRE_TRANSPORT_RD = 2,
 	WIRE_TRANSPORT_UD = 3,
 	WIRE_TRANSPORT_CNP = 4,
-	WIRE_TRANSPORT_XRC = 5
+	WIRE_TRANSPORT_XRC = 5,
+	WIRE_TRANSPORT_MAKER = 6 /* manufacturers' own: of ours, wire/sack.h */
 };
 
 /* Bits 4:0. */

@@ -11,6 +11,7 @@
 
 #include "wire/opcode.h"
 #include "wire/packet.h"
+#include "wire/sack.h"
 
 struct row {
 	const char *name;  /* NULL: reserved */
@@ -97,6 +98,13 @@ static void every_code_has_the_row_of_the_specification(void **state)
 			assert_int_equal(op->header_bytes, 28);
 			assert_int_equal(op->role, WIRE_ROLE_ONLY | WIRE_ROLE_CNP);
 			assert_int_equal(op->payload, WIRE_PAYLOAD_NONE);
+			continue;
+		}
+		if (code == WIRE_SACK) {
+			assert_non_null(op);
+			assert_string_equal(op->name, "MAKER_SACK");
+			assert_int_equal(op->header_bytes, 16);
+			assert_int_equal(op->role, WIRE_ROLE_ONLY | WIRE_ROLE_RESPONSE | WIRE_ROLE_ACK);
 			continue;
 		}
 		if (row == NULL) {
