@@ -51,7 +51,14 @@ static uint64_t op_now(void *context)
 	return base_clock_now();
 }
 
-static const struct broker_ucma_ops ucma_ops = { op_send, op_transmit, op_now };
+static int op_member(void *context, uint8_t slot, const struct wire_gid *mgid, uint32_t ifindex, bool enter)
+{
+	struct broker_manager *m = context;
+
+	return m->ops->member(m->context, slot, mgid, ifindex, enter);
+}
+
+static const struct broker_ucma_ops ucma_ops = { op_send, op_transmit, op_now, op_member };
 
 /* Ports below this need a privilege, which a broker with an effective user id of 0 has. */
 static uint16_t first_port(void)

@@ -14,6 +14,8 @@ struct broker_manager; /* opaque */
 struct broker_manager_ops {
 	void (*send)(void *context, uint8_t slot, const struct ipc_message *message);
 	void (*stray)(void *context, const struct ipc_stray *stray);
+	/* As broker_ucma_ops.member. */
+	int (*member)(void *context, uint8_t slot, const struct wire_gid *mgid, uint32_t ifindex, bool enter);
 };
 
 /* `table` is the server's (borrowed). `fast`: the timeouts for tests. NULL: out of memory. */

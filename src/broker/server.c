@@ -31,6 +31,7 @@
 #include "base/random.h"
 #include "broker/core.h"
 #include "broker/manager.h"
+#include "broker/member.h"
 #include "broker/output.h"
 #include "broker/pairmem.h"
 #include "broker/vault.h"
@@ -272,7 +273,14 @@ static void manager_stray(void *context, const struct ipc_stray *stray)
 	broker_stray(s->core, stray);
 }
 
-static const struct broker_manager_ops manager_ops = { manager_send, manager_stray };
+static int manager_member(void *context, uint8_t slot, const struct wire_gid *mgid, uint32_t ifindex, bool enter)
+{
+	struct server *s = context;
+
+	return s->vault.wire ? broker_member_set(s->vault.sockets[slot], mgid, ifindex, enter) : ENODEV;
+}
+
+static const struct broker_manager_ops manager_ops = { manager_send, manager_stray, manager_member };
 
 /* --- interfaces --- */
 

@@ -76,6 +76,7 @@ void broker_ucma_destroy(struct broker_ucma *u)
 {
 	if (u == NULL)
 		return;
+	ucma_groups_free(u); /* sockets stay in their groups, for the next broker */
 	ucma_each(u, 0, forget, NULL);
 	if (u->memory != NULL && u->memory != MAP_FAILED)
 		munmap(u->memory, u->memory_bytes);
@@ -91,15 +92,25 @@ struct ucma_id *ucma_find(struct broker_ucma *u, uint8_t slot, uint32_t number)
 	return id;
 }
 
+uint32_t ucma_number_take(struct broker_ucma *u, uint8_t slot)
+{
+	uint32_t number;
+
+	/* Numbers rise, so a stale one finds nobody for a long time. */
+	do
+		number = ++u->last_id[slot];
+	while (number == 0 || ucma_find(u, slot, number) != NULL || ucma_group_is(u, slot, number));
+	return number;
+}
+
 struct ucma_id *ucma_add(struct broker_ucma *u, uint8_t slot, uint64_t uid, uint32_t number)
 {
 	struct ucma_id *id, **at;
 
 	if (number != 0 && ucma_find(u, slot, number) != NULL)
 		return NULL;
-	/* Numbers rise, so a stale one finds nobody for a long time. */
-	while (number == 0 || ucma_find(u, slot, number) != NULL)
-		number = ++u->last_id[slot];
+	if (number == 0)
+		number = ucma_number_take(u, slot);
 	id = calloc(1, sizeof(*id));
 	if (id == NULL)
 		return NULL;
@@ -116,6 +127,7 @@ void ucma_forget(struct broker_ucma *u, struct ucma_id *id)
 {
 	struct ucma_id **at = bucket(u, id->slot, id->id);
 
+	ucma_groups_leave(u, id);
 	while (*at != id)
 		at = &(*at)->next;
 	*at = id->next;
@@ -587,6 +599,10 @@ static const struct {
 	[RDMA_USER_CM_CMD_QUERY] = COMMAND(query, sizeof(struct rdma_ucm_query), query, 0),
 	[RDMA_USER_CM_CMD_BIND] = COMMAND(bind_any, 8, bind, 0),
 	[RDMA_USER_CM_CMD_RESOLVE_ADDR] = COMMAND(resolve_addr, sizeof(struct rdma_ucm_resolve_addr), resolve_addr, 0),
+	[RDMA_USER_CM_CMD_JOIN_IP_MCAST] = COMMAND(ucma_join_ip, offsetof(struct rdma_ucm_join_ip_mcast, id) + 4, join_ip_mcast,
+						   sizeof(struct rdma_ucm_create_id_resp)),
+	[RDMA_USER_CM_CMD_JOIN_MCAST] = COMMAND(ucma_join, sizeof(struct rdma_ucm_join_mcast), join_mcast,
+						sizeof(struct rdma_ucm_create_id_resp)),
 #undef COMMAND
 };
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
@@ -626,6 +642,12 @@ static int dispatch(struct broker_ucma *u, uint8_t slot, uint32_t cmd, const uin
 		if (out->room < out->len)
 			return ENOSPC;
 		return len < sizeof(struct rdma_ucm_create_id) ? EINVAL : create_id(u, slot, in, out);
+	}
+	if (cmd == RDMA_USER_CM_CMD_LEAVE_MCAST) { /* of a group, not of an id */
+		out->len = sizeof(struct rdma_ucm_destroy_id_resp);
+		if (out->room < out->len)
+			return ENOSPC;
+		return len < offsetof(struct rdma_ucm_destroy_id, reserved) ? EINVAL : ucma_leave(u, slot, in, out);
 	}
 	if (cmd >= COMMANDS)
 		return EINVAL;
@@ -685,6 +707,7 @@ void broker_ucma_call(struct broker_ucma *u, uint8_t slot, const struct ipc_cm *
 		.len = err == 0 ? answer.len : 0, .bytes = answer.bytes } };
 
 	u->ops->send(u->context, slot, &m);
+	ucma_groups_tell(u);
 	ucma_pump(u);
 }
 

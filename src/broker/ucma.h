@@ -29,6 +29,11 @@ struct broker_ucma_ops {
 	/* A message for the wire. */
 	void (*transmit)(void *context, const struct cm_send *out);
 	uint64_t (*now)(void *context);
+	/*
+	 * The client's socket enters or leaves a group at an interface: 0 or a positive errno value (broker/member.h). NULL: there is no
+	 * wire.
+	 */
+	int (*member)(void *context, uint8_t slot, const struct wire_gid *mgid, uint32_t ifindex, bool enter);
 };
 
 /*

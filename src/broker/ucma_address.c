@@ -142,6 +142,7 @@ int ucma_resolve(struct broker_ucma *u, struct ucma_id *id, const struct cm_addr
 {
 	struct cm_address to = *destination;
 	struct cm_ip from = id->stage == UCMA_BOUND ? id->source.ip : source->ip;
+	struct wire_gid group;
 	int device, err;
 
 	if (id->stage != UCMA_IDLE && id->stage != UCMA_BOUND)
@@ -156,7 +157,10 @@ int ucma_resolve(struct broker_ucma *u, struct ucma_id *id, const struct cm_addr
 		to.ip.bytes[to.ip.family == CM_IPV4 ? 0 : 15] = to.ip.family == CM_IPV4 ? 127 : 1;
 	if (is_loopback4(&to.ip))
 		memcpy(to.ip.bytes, (const uint8_t[]){ 127, 0, 0, 1 }, 4);
-	err = route_source(&to, &from, &from);
+	/* A group is where the id is bound; without that the kernel is asked as for a host. */
+	group = ucma_gid_of(&to.ip);
+	err = wire_gid_is_multicast(&group) && from.family != CM_NO_FAMILY && !cm_ip_is_any(&from) ? 0 :
+		route_source(&to, &from, &from);
 	if (err != 0)
 		return err == EHOSTUNREACH ? ENETUNREACH : err;
 	device = device_of(u, &from);

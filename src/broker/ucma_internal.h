@@ -48,6 +48,19 @@ struct broker_ucma {
 	size_t memory_bytes;
 	struct ucma_id *ids[UCMA_BUCKETS]; /* by slot and id */
 	uint32_t last_id[IPC_SLOTS], count;
+	struct ucma_group *groups;
+};
+
+/* A group that an id joined. In one number space with ids, in a list of its own. */
+struct ucma_group {
+	struct ucma_group *next;
+	uint32_t number, id; /* its own, and the id's that joined */
+	uint8_t slot;
+	uint64_t uid;
+	struct wire_gid mgid;
+	uint32_t ifindex, events;
+	bool member;         /* false: it only sends */
+	bool untold;         /* its event comes after the answer */
 };
 
 /* A buffer that an answer is written to. `room`: what the client has for it. */
@@ -65,6 +78,8 @@ static inline uint64_t ucma_user(const struct ucma_id *id)
 struct ucma_id *ucma_find(struct broker_ucma *u, uint8_t slot, uint32_t id);
 /* A new entry without a ref; NULL: no memory, or the number is in use. `id` 0: a free number. */
 struct ucma_id *ucma_add(struct broker_ucma *u, uint8_t slot, uint64_t uid, uint32_t id);
+/* For something that is no id but has a handle: a group. */
+uint32_t ucma_number_take(struct broker_ucma *u, uint8_t slot);
 void ucma_forget(struct broker_ucma *u, struct ucma_id *id);
 /* Calls `visit` for each id of the slot, which it may forget; slot 0: of all. */
 void ucma_each(struct broker_ucma *u, uint8_t slot, void (*visit)(struct broker_ucma *u, struct ucma_id *id, const void *argument),
@@ -92,6 +107,20 @@ void ucma_event_engine(struct broker_ucma *u, const struct cm_event *event);
 void ucma_qp_attr_store(const struct broker_ucma *u, struct ib_uverbs_qp_attr *out, const struct cm_qp_attr *attr);
 void ucma_ah_attr_store(const struct broker_ucma *u, struct ib_uverbs_ah_attr *out, const struct cm_path *path);
 void ucma_path_rec_store(struct ib_user_path_rec *out, const struct cm_path *path);
+
+/* ucma_group.c: 0 or a positive errno value. */
+int ucma_join_ip(struct broker_ucma *u, struct ucma_id *id, const void *in, struct ucma_answer *out);
+int ucma_join(struct broker_ucma *u, struct ucma_id *id, const void *in, struct ucma_answer *out);
+int ucma_leave(struct broker_ucma *u, uint8_t slot, const void *in, struct ucma_answer *out);
+/* Does a group have this number? */
+bool ucma_group_is(const struct broker_ucma *u, uint8_t slot, uint32_t number);
+/* The events of joins whose answer is under way. */
+void ucma_groups_tell(struct broker_ucma *u);
+/* The id goes, and leaves what it joined. */
+void ucma_groups_leave(struct broker_ucma *u, const struct ucma_id *id);
+/* False: not what a group keeps. */
+bool ucma_group_adopt(struct broker_ucma *u, uint8_t slot, const struct ipc_cm *kept);
+void ucma_groups_free(struct broker_ucma *u);
 
 /* ucma_keep.c */
 void ucma_keep(struct broker_ucma *u, const struct ucma_id *id);

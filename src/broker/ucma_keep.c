@@ -166,7 +166,7 @@ void broker_ucma_adopt(struct broker_ucma *u, uint8_t slot, const struct ipc_cm 
 	struct kept k;
 	int err;
 
-	if (cm->len != sizeof(k) || cm->id == 0)
+	if (cm->id == 0 || ucma_group_adopt(u, slot, cm) || cm->len != sizeof(k))
 		return;
 	memcpy(&k, cm->bytes, sizeof(k));
 	if (!kept_is_sound(&k))

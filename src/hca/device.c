@@ -100,6 +100,8 @@ int hca_device_destroy(struct hca_device *device)
 	pthread_mutex_unlock(&device->lock);
 	if (busy)
 		return BASE_ERR_BUSY;
+	if (device->mcast.listening)
+		device->config.engine.ops->group_remove(device->config.engine.context, &device->mcast.flow);
 	export_counters_retire(device->config.export, device->port_group);
 	export_counters_retire(device->config.export, device->qp_group);
 	pthread_mutex_destroy(&device->lock);
@@ -123,6 +125,7 @@ void hca_device_query(const struct hca_device *device, struct hca_device_attr *o
 		.max_qp_rd_atom = HCA_MAX_RD_ATOM, .max_res_rd_atom = HCA_MAX_RD_ATOM * HCA_MAX_QP,
 				.max_qp_init_rd_atom = HCA_MAX_RD_ATOM,
 		.max_ah = HCA_MAX_AH, .max_srq = HCA_MAX_SRQ, .max_srq_wr = HCA_MAX_SRQ_WR, .max_srq_sge = HCA_MAX_SRQ_SGE,
+		.max_mcast_groups = HCA_MAX_MCAST_GROUPS, .max_mcast_qp = HCA_MAX_MCAST_QP,
 		.max_inline = HCA_MAX_INLINE, .comp_vectors = HCA_COMP_VECTORS,
 		.atomics = true, .max_pkeys = 1, .local_ca_ack_delay = 15, .phys_port_cnt = HCA_PORTS,
 	};

@@ -30,6 +30,8 @@ struct hca_device_ops {
 	 * answer, no route.
 	 */
 	int (*resolve_path)(void *context, const struct hca_ah_attr *ah, uint32_t dest_qpn, struct link_path *out);
+	/* Optional: the index of the interface that the device is; 0: not known. No lock is held. */
+	uint32_t (*interface)(void *context);
 };
 
 /* Who the device says it is. hca_identity_default() is a pair that Debian's perftest knows and gives inline data to. */
@@ -70,7 +72,7 @@ struct hca_device_attr {
 	uint64_t max_mr_size, page_size_cap, max_dm_size;
 	uint32_t cap_flags;
 	int max_qp, max_qp_wr, max_sge, max_sge_rd, max_cq, max_cqe, max_mr, max_mw, max_pd, max_qp_rd_atom, max_res_rd_atom,
-		max_qp_init_rd_atom, max_ah, max_srq, max_srq_wr, max_srq_sge, max_inline, comp_vectors;
+		max_qp_init_rd_atom, max_ah, max_srq, max_srq_wr, max_srq_sge, max_inline, comp_vectors, max_mcast_groups, max_mcast_qp;
 	bool atomics;                 /* ATOMIC_HCA */
 	uint16_t max_pkeys;
 	uint8_t local_ca_ack_delay, phys_port_cnt;

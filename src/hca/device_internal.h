@@ -7,6 +7,7 @@
 
 #include "hca/async.h"
 #include "hca/device.h"
+#include "hca/mcast_internal.h"
 
 /* Port counters of the adapter, in the order of hca_port_counter_names. */
 enum hca_port_counter {
@@ -56,6 +57,7 @@ struct hca_device {
 	pthread_mutex_t lock; /* of the list of contexts; before any async_lock */
 	struct hca_context *contexts;
 	struct hca_xrc_domain *xrc_domains; /* lock */
+	struct hca_mcast mcast; /* progress lock */
 };
 
 struct hca_context {

@@ -38,6 +38,12 @@ struct hca_engine_ops {
 	void (*timer_remove)(void *engine, struct node_flow *timer);
 	/* Its deadline moved: it is asked for it before the lock is given back. Progress lock held. */
 	void (*timer_changed)(void *engine, struct node_flow *timer);
+	/*
+	 * Packets to the multicast QPN go to receive() of every group flow, which has no other op and no number; may_wait is false, and
+	 * it answers how many QPs it was for. add is called with the progress lock held, remove takes it.
+	 */
+	void (*group_add)(void *engine, struct node_flow *groups);
+	void (*group_remove)(void *engine, struct node_flow *groups);
 	/* What time it is; `raw` is the clock of all deadlines. Any thread, any lock. */
 	void (*clock)(void *engine, struct hca_stamp *out);
 	/* Somebody is about to wait for events instead of polling. Any thread. */

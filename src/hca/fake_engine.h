@@ -26,6 +26,7 @@ enum { FAKE_FLOWS = 8, FAKE_ROOM = 16384, FAKE_SLOT = 5, FAKE_EPOCH = 1000000 };
 struct fake_engine {
 	pthread_mutex_t lock;
 	struct node_flow *flows[FAKE_FLOWS];
+	struct node_flow *groups; /* of one device */
 	uint64_t now;
 	uint32_t next_index;
 	bool cut;             /* the cable: runs are lost */
@@ -216,6 +217,16 @@ static inline void fake_timer_changed(void *engine, struct node_flow *timer)
 {
 }
 
+static inline void fake_group_add(void *engine, struct node_flow *groups)
+{
+	((struct fake_engine *)engine)->groups = groups;
+}
+
+static inline void fake_group_remove(void *engine, struct node_flow *groups)
+{
+	((struct fake_engine *)engine)->groups = NULL;
+}
+
 static inline void fake_clock(void *engine, struct hca_stamp *out)
 {
 	uint64_t now = ((struct fake_engine *)engine)->now;
@@ -232,7 +243,7 @@ static const struct hca_engine_ops fake_engine_ops = {
 	.kick = fake_kick, .schedule = fake_schedule, .lock = fake_lock, .unlock = fake_unlock, .poll = fake_poll,
 	.flow_add = fake_flow_add, .flow_remove = fake_flow_remove, .flow_path = fake_flow_path,
 	.timer_add = fake_timer_add, .timer_remove = fake_timer_remove, .timer_changed = fake_timer_changed, .clock = fake_clock,
-	.expect_wakeups = fake_expect_wakeups,
+	.expect_wakeups = fake_expect_wakeups, .group_add = fake_group_add, .group_remove = fake_group_remove,
 };
 
 static inline int fake_resolve(void *context, const struct hca_ah_attr *ah, uint32_t dest_qpn, struct link_path *out)

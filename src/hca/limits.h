@@ -19,6 +19,8 @@ enum {
 	HCA_MAX_DM_BYTES = 1 << 18, /* of a device and process, in all */
 	HCA_MAX_PD = 1 << 20,
 	HCA_MAX_AH = 1 << 20,
+	HCA_MAX_MCAST_GROUPS = 8192,
+	HCA_MAX_MCAST_QP = 256,    /* attached to one group */
 	HCA_MAX_RD_ATOM = 16,
 	HCA_COMP_VECTORS = 8,
 	HCA_PORTS = 1,

@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "hca/limits.h"
+#include "hca/mcast_internal.h"
 #include "hca/qp_type.h"
 #include "hca/xrc_internal.h"
 
@@ -185,6 +186,7 @@ void hca_qp_destroy(struct hca_qp *qp)
 {
 	const struct hca_engine *engine = hca_context_engine(qp->context);
 
+	hca_mcast_forget(qp);
 	/* Only the reliable owe their peer something. */
 	engine->ops->flow_remove(engine->context, &qp->flow, qp->ops->is_reliable);
 	if (qp->srq != NULL)

@@ -61,6 +61,8 @@ void hca_qp_peer_gone(struct node_flow *flow, uint64_t now);
 bool hca_qp_is_from_peer(struct hca_qp *qp, const struct link_rx *rx);
 /* A run was dealt with: counted under this verdict, finished receives staged. */
 void hca_qp_received(struct hca_qp *qp, const struct link_rx *rx, enum hca_port_counter verdict);
+/* A datagram for this UD QP, addressed to it or to a group that it hears; as node_flow_ops.receive. */
+uint64_t hca_qp_ud_deliver(struct hca_qp *qp, uint64_t now, const struct link_rx *rx, bool may_wait);
 /*
  * A run met an empty receive queue, and its type cannot tell the sender: until when it may wait, 0: no longer. The receive queue
  * must be looked at once more before waiting: who posts after that look knows that the QP waits.

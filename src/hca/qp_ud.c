@@ -9,9 +9,9 @@ _Static_assert((int)UD_GRH_BYTES == (int)HCA_GRH_BYTES, "one area");
 
 /*
  * Anybody may send. That the destination is an address of this host is settled before: rings come from local processes, the
- * kernel gives a socket nothing else. Groups are not joined here.
+ * kernel gives a socket nothing else.
  */
-static uint64_t flow_receive(struct node_flow *flow, uint64_t now, const struct link_rx *rx, bool may_wait)
+uint64_t hca_qp_ud_deliver(struct hca_qp *qp, uint64_t now, const struct link_rx *rx, bool may_wait)
 {
 	static const enum hca_port_counter counters[UD_VERDICTS] = {
 		[UD_TOOK] = HCA_PORT_TOOK_RUNS,
@@ -24,13 +24,8 @@ static uint64_t flow_receive(struct node_flow *flow, uint64_t now, const struct 
 		[UD_DROPPED_STATE] = HCA_PORT_DROP_STATE,
 		[UD_DROPPED_OPCODE] = HCA_PORT_DROP_OPCODE,
 	};
-	struct hca_qp *qp = hca_qp_of(flow);
 	uint8_t grh[HCA_GRH_BYTES];
 
-	if (wire_gid_is_multicast(&rx->dgid)) {
-		hca_qp_received(qp, rx, HCA_PORT_DROP_ADDRESS);
-		return 0;
-	}
 	hca_grh_build(grh, rx);
 	enum ud_verdict verdict = ud_receive(&qp->transport, now, &rx->run, grh, false);
 	if (verdict == UD_NO_RECV) {
@@ -43,6 +38,17 @@ static uint64_t flow_receive(struct node_flow *flow, uint64_t now, const struct 
 	if (verdict == UD_DROPPED_NO_RECV)
 		qp->dry_drops++;
 	hca_qp_received(qp, rx, counters[verdict]);
+	return 0;
+}
+
+/* A group is not addressed by the number of one of its QPs (hca/mcast.h). */
+static uint64_t flow_receive(struct node_flow *flow, uint64_t now, const struct link_rx *rx, bool may_wait)
+{
+	struct hca_qp *qp = hca_qp_of(flow);
+
+	if (!wire_gid_is_multicast(&rx->dgid))
+		return hca_qp_ud_deliver(qp, now, rx, may_wait);
+	hca_qp_received(qp, rx, HCA_PORT_DROP_ADDRESS);
 	return 0;
 }
 

@@ -146,10 +146,10 @@ static bool configure(int fd, int family)
 	if (family == AF_INET6 && (!set(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO) ||
 				   !set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0)))
 		return false;
-	/* Local members of a group get their copy through shared memory. */
-	set(fd, IPPROTO_IP, IP_MULTICAST_LOOP, 0);
+	/* Members of a group on this host, the sender among them, get their copy from the kernel: docs/decisions/0075. */
+	set(fd, IPPROTO_IP, IP_MULTICAST_LOOP, 1);
 	if (family == AF_INET6)
-		set(fd, IPPROTO_IPV6, IPV6_MULTICAST_LOOP, 0);
+		set(fd, IPPROTO_IPV6, IPV6_MULTICAST_LOOP, 1);
 	set(fd, SOL_SOCKET, SO_SNDBUF, SEND_BUFFER_BYTES);
 	/* Whatever comes here is not for us; nobody would read it. */
 	setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program));

@@ -58,6 +58,7 @@ struct node_flow {
 	enum link_kind wait_kind;
 	uint8_t wait_slot;
 	bool wait_pair;
+	struct node_flow *group_next; /* flows of groups, which are in no other list */
 	uint64_t timer_at;
 	int32_t timer_index; /* place in the heap, -1: none */
 	uint64_t last_tick;

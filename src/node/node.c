@@ -179,6 +179,26 @@ void node_flow_remove(struct node *node, struct node_flow *flow, bool linger)
 	node_release(node);
 }
 
+void node_group_add(struct node *node, struct node_flow *groups)
+{
+	groups->group_next = node->groups;
+	node->groups = groups;
+}
+
+void node_group_remove(struct node *node, struct node_flow *groups)
+{
+	struct node_flow **at = &node->groups;
+
+	if (atomic_load(&node->dead))
+		return;
+	node_lock_take(&node->lock);
+	while (*at != NULL && *at != groups)
+		at = &(*at)->group_next;
+	if (*at != NULL)
+		*at = groups->group_next;
+	node_release(node);
+}
+
 struct node_flow *node_flow_find(struct node *node, uint32_t qpn)
 {
 	return qpn >> 16 == node->config.slot ? node->table[qpn & (NODE_QPN_INDEXES - 1)] : NULL;

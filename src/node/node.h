@@ -67,6 +67,12 @@ void node_flow_remove(struct node *node, struct node_flow *flow, bool linger);
  * Sets the flow's path (at RTR, at reset: kind LINK_NOWHERE). Lock held. The path's qpn is filled in.
  */
 void node_flow_path(struct node *node, struct node_flow *flow, const struct link_path *path);
+/*
+ * A flow of which only receive() is called, for packets to the multicast QPN; it answers how many QPs it was for. add: lock held.
+ * When remove returns it is not called any more.
+ */
+void node_group_add(struct node *node, struct node_flow *groups);
+void node_group_remove(struct node *node, struct node_flow *groups);
 /* NULL if nobody has it. Lock held. */
 struct node_flow *node_flow_find(struct node *node, uint32_t qpn);
 

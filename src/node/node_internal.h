@@ -62,6 +62,7 @@ struct node {
 
 	/* Progress lock. */
 	struct node_flow **table; /* by QPN index */
+	struct node_flow *groups; /* node_group_add() */
 	uint32_t flows, next_index;
 	uint32_t plain_timers;    /* node_timer_add() */
 	uint32_t udp_flows;       /* flows whose path is UDP: poll the socket only then */

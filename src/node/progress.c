@@ -98,11 +98,29 @@ void node_forget(struct node *node, struct node_flow *flow)
 	node_timers_remove(&node->timers, flow);
 }
 
+/* The flows behind a group schedule those of its QPs that took something. */
+static void group_arrived(struct node *node, const struct link_rx *rx)
+{
+	uint64_t taken = 0;
+
+	node->received_bytes += rx->run.head.payload_len;
+	for (struct node_flow *flow = node->groups; flow != NULL; flow = flow->group_next)
+		taken += flow->ops->receive(flow, node->now, rx, false);
+	if (taken == 0)
+		atomic_fetch_add_explicit(node->config.unknown_qpn, 1, memory_order_relaxed);
+	if (rx->kind == LINK_UDP)
+		node->any_hot = NODE_ANY_HOT;
+}
+
 static void arrived(void *context, const struct link_rx *rx)
 {
 	struct node *node = context;
 	struct node_flow *flow = node_flow_find(node, rx->run.head.bth.dest_qpn);
 
+	if (rx->run.head.bth.dest_qpn == WIRE_QPN_MULTICAST) {
+		group_arrived(node, rx);
+		return;
+	}
 	if (flow == NULL) {
 		atomic_fetch_add_explicit(node->config.unknown_qpn, 1, memory_order_relaxed);
 		return;

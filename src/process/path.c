@@ -50,7 +50,7 @@ static socklen_t gid_to_sockaddr(const struct wire_gid *gid, uint32_t ifindex, u
 	in6->sin6_family = AF_INET6;
 	in6->sin6_port = htons(port);
 	memcpy(&in6->sin6_addr, gid->raw, 16);
-	if (wire_gid_is_link_local(gid))
+	if (wire_gid_is_link_local(gid) || wire_gid_is_multicast(gid))
 		in6->sin6_scope_id = ifindex;
 	return sizeof(*in6);
 }
@@ -66,6 +66,9 @@ static int try_route(const struct wire_gid *sgid, const struct wire_gid *dgid, u
 
 	if (fd < 0)
 		return base_err_from_errno(errno);
+	/* A group has no route of its own: it is the interface that says where it is. */
+	if (wire_gid_is_multicast(dgid) && destination.ss_family == AF_INET6)
+		setsockopt(fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, &ifindex, sizeof(ifindex));
 	if (bind(fd, (struct sockaddr *)&source, source_len) != 0)
 		err = errno == EADDRNOTAVAIL ? BASE_ERR_INVAL : base_err_from_errno(errno);
 	else if (connect(fd, (struct sockaddr *)&destination, destination_len) != 0)
@@ -140,7 +143,9 @@ static int wire_path(struct process_engine *engine, const struct netdev_device *
 		return err;
 	path->kind = LINK_UDP;
 	const enum config_switch gso = process_config(engine->process)->gso;
-	path->gso = gso == CONFIG_ON || (gso == CONFIG_AUTO && route_takes_gso(device, to_this_host));
+	/* The members of a group are many and unknown: each packet goes for itself. */
+	path->gso = !wire_gid_is_multicast(&path->dgid) &&
+		    (gso == CONFIG_ON || (gso == CONFIG_AUTO && route_takes_gso(device, to_this_host)));
 	return 0;
 }
 

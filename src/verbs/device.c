@@ -66,6 +66,9 @@ static void engine_flow_path(void *engine, struct node_flow *flow, const struct 
 	node_flow_path(engine, flow, path);
 }
 
+static void engine_group_add(void *engine, struct node_flow *groups) { node_group_add(engine, groups); }
+static void engine_group_remove(void *engine, struct node_flow *groups) { node_group_remove(engine, groups); }
+
 static const struct hca_engine_ops engine_ops = {
 	.kick = engine_kick,
 	.schedule = engine_schedule,
@@ -80,6 +83,8 @@ static const struct hca_engine_ops engine_ops = {
 	.timer_changed = engine_timer_changed,
 	.clock = engine_clock,
 	.expect_wakeups = engine_expect_wakeups,
+	.group_add = engine_group_add,
+	.group_remove = engine_group_remove,
 };
 
 int verbs_device_read(struct verbs_device *device, const struct process *process, struct netdev_device *out)
@@ -118,7 +123,19 @@ static int resolve_path(void *context, const struct hca_ah_attr *ah, uint32_t de
 	return process_engine_path(device->engine, &peer, out);
 }
 
-static const struct hca_device_ops device_ops = { .resolve_path = resolve_path };
+static uint32_t interface(void *context)
+{
+	struct verbs_device *device = context;
+	struct netdev_device *now = malloc(sizeof(*now));
+	uint32_t ifindex = 0;
+
+	if (now != NULL && verbs_device_read(device, device->engine->process, now) == 0)
+		ifindex = now->ifindex;
+	free(now);
+	return ifindex;
+}
+
+static const struct hca_device_ops device_ops = { .resolve_path = resolve_path, .interface = interface };
 
 static int active_mtu(const struct netdev_device *device)
 {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/err.h"
+#include "hca/mcast.h"
 #include "hca/xrc.h"
 #include "verbs/context.h"
 #include "verbs/object.h"
@@ -133,6 +134,9 @@ VERBS_PUBLIC int ibv_destroy_qp(struct ibv_qp *qp)
 {
 	struct verbs_qp *self = verbs_qp_of(qp);
 
+	/* As Linux has it: groups are left first. */
+	if (self->opener == NULL && !verbs_is_inherited(qp->context) && hca_mcast_is_attached(self->hca))
+		return EBUSY;
 	if (self->opener != NULL)
 		hca_xrc_target_close(self->opener);
 	else
