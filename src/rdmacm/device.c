@@ -4,6 +4,7 @@
 #include "rdmacm/symbol.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,6 +96,18 @@ int rdmacm_device_get(uint32_t index, struct rdmacm_device **out)
 		return rdmacm_fail(ENODEV);
 	*out = device;
 	return 0;
+}
+
+struct ibv_xrcd *rdmacm_device_xrcd(struct rdmacm_device *device)
+{
+	struct ibv_xrcd_init_attr attr = { .comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS, .fd = -1, .oflags = O_CREAT };
+
+	pthread_mutex_lock(&devices_lock);
+	if (device->xrcd == NULL)
+		device->xrcd = ibv_open_xrcd(device->verbs, &attr);
+	struct ibv_xrcd *xrcd = device->xrcd;
+	pthread_mutex_unlock(&devices_lock);
+	return xrcd;
 }
 
 RDMACM_PUBLIC struct ibv_context **rdma_get_devices(int *num_devices)

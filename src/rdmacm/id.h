@@ -24,6 +24,7 @@ struct rdmacm_device {
 	char name[64];
 	struct ibv_context *verbs;
 	struct ibv_pd *pd; /* what ids use that are given none */
+	struct ibv_xrcd *xrcd; /* the same, made when one needs it */
 	uint8_t max_initiator_depth, max_responder_resources;
 };
 
@@ -117,6 +118,8 @@ void rdmacm_channel_move(struct rdmacm_channel *from, struct rdmacm_id *id, stru
 
 /* device.c: by the index that the broker names. -1 and errno ENODEV. */
 int rdmacm_device_get(uint32_t index, struct rdmacm_device **out);
+/* NULL and errno. */
+struct ibv_xrcd *rdmacm_device_xrcd(struct rdmacm_device *device);
 
 /* id.c */
 int rdmacm_id_new(struct rdma_event_channel *channel, void *context, enum rdma_port_space ps, enum ibv_qp_type qp_type,

@@ -201,7 +201,13 @@ RDMACM_PUBLIC int rdma_create_qp_ex(struct rdma_cm_id *public, struct ibv_qp_ini
 		return rdmacm_fail(EINVAL);
 	if (pd_choose(id, attr) != 0)
 		return -1;
-	if (public->srq != NULL && attr->srq == NULL)
+	if (attr->qp_type == IBV_QPT_XRC_RECV && !(attr->comp_mask & IBV_QP_INIT_ATTR_XRCD)) {
+		attr->xrcd = rdmacm_device_xrcd(id->device);
+		if (attr->xrcd == NULL)
+			return -1;
+		attr->comp_mask |= IBV_QP_INIT_ATTR_XRCD;
+	}
+	if (public->srq != NULL && attr->srq == NULL && attr->qp_type != IBV_QPT_XRC_RECV)
 		attr->srq = public->srq;
 	if (cqs_choose(id, attr) != 0)
 		goto fail;
@@ -263,6 +269,13 @@ RDMACM_PUBLIC int rdma_create_srq_ex(struct rdma_cm_id *public, struct ibv_srq_i
 			return -1;
 		attr->comp_mask |= IBV_SRQ_INIT_ATTR_CQ;
 		attr->cq = public->recv_cq;
+	}
+	if ((attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) && attr->srq_type == IBV_SRQT_XRC &&
+	    !(attr->comp_mask & IBV_SRQ_INIT_ATTR_XRCD)) {
+		attr->xrcd = rdmacm_device_xrcd(id->device);
+		if (attr->xrcd == NULL)
+			return -1;
+		attr->comp_mask |= IBV_SRQ_INIT_ATTR_XRCD;
 	}
 	public->srq = ibv_create_srq_ex(public->verbs, attr);
 	if (public->srq != NULL) {

@@ -206,7 +206,7 @@ class Raw:
     def __init__(self):
         self.s = connect_raw(NOBODY)
         pidfd, page, event = os.pidfd_open(os.getpid()), os.memfd_create('page'), os.eventfd(0)
-        body = struct.pack('<IIBBBQI', 0x48765373, 1, 0, 0, 0, 0, 1) + b'\3raw'
+        body = struct.pack('<IIBBBQI', 0x48765373, 2, 0, 0, 0, 0, 1) + b'\3raw'
         socket.send_fds(self.s, [struct.pack('<HHI', 1, 0, len(body)) + body], [pidfd, page, event])
         answer, fds, _, _ = socket.recv_fds(self.s, 8192, 8)
         for fd in (pidfd, page, event, *fds):
@@ -655,9 +655,9 @@ def test_broker_missing():
 def test_refusals():
     """Another protocol version and nonsense are refused, the broker goes on."""
     c = Client()
-    r = subprocess.run([CLIENT, 'hello', '2'], capture_output=True, text=True, preexec_fn=identity(NOBODY))
-    assert r.returncode == 1 and 'version 2' in r.stdout and 'one release' in r.stdout, r
-    hello = bytes.fromhex('0100 0000 1c000000 73537648 01000000 00 00 00 0000000000000000 01000000 04') + b'nons'
+    r = subprocess.run([CLIENT, 'hello', '99'], capture_output=True, text=True, preexec_fn=identity(NOBODY))
+    assert r.returncode == 1 and 'version 99' in r.stdout and 'one release' in r.stdout, r
+    hello = bytes.fromhex('0100 0000 1c000000 73537648 02000000 00 00 00 0000000000000000 01000000 04') + b'nons'
     for data in (b'\0', b'x' * 8, b'x' * 8192, os.urandom(300), bytes.fromhex('0b00000000000000'), hello, hello[:20]):
         s = connect_raw(NOBODY)
         s.send(data)
