@@ -163,6 +163,47 @@ static void ack_waits_behind_responses(void **state)
 	close_qp(o);
 }
 
+static void expect_ack(struct one *o, uint32_t psn, uint32_t msn)
+{
+	struct transport_run run;
+
+	assert_true(pull_run(o, &run));
+	assert_int_equal(run.head.bth.opcode, WIRE_RC_ACKNOWLEDGE);
+	assert_int_equal(run.head.bth.psn, psn);
+	assert_int_equal(run.head.aeth.msn, msn);
+	assert_int_equal(pull(o), -1);
+}
+
+/* A requester whose response was lost would take such an ACK for it: rxe completes the READ without its data. */
+static void ack_names_no_psn_of_a_response(void **state)
+{
+	struct one *o = open_rts(true);
+
+	/* The responses acknowledge what is before them, so that the ACK is no longer owed. */
+	assert_int_equal(request(o, WIRE_RC_RDMA_WRITE_ONLY, 200, 4, true), RC_TOOK);
+	assert_int_equal(read_(o, 201, 0, 2 * MTU, KEY), RC_TOOK);
+	assert_int_equal(pull(o), 201);
+	assert_int_equal(pull(o), 202);
+	assert_int_equal(pull(o), -1);
+	/* All was lost. The WRITE comes again and is acknowledged, the READ is not. */
+	assert_int_equal(request(o, WIRE_RC_RDMA_WRITE_ONLY, 200, 4, true), RC_DUPLICATE);
+	expect_ack(o, 200, 1);
+	/* Nor are two in a row. */
+	assert_int_equal(add(o, 203), RC_TOOK);
+	assert_int_equal(pull(o), 203);
+	assert_int_equal(request(o, WIRE_RC_RDMA_WRITE_ONLY, 200, 4, true), RC_DUPLICATE);
+	expect_ack(o, 200, 1);
+	/* What comes behind them is. */
+	assert_int_equal(request(o, WIRE_RC_RDMA_WRITE_ONLY, 204, 4, true), RC_TOOK);
+	expect_ack(o, 204, 4);
+	assert_int_equal(read_(o, 201, 0, 2 * MTU, KEY), RC_DUPLICATE);
+	assert_int_equal(request(o, WIRE_RC_RDMA_WRITE_ONLY, 204, 4, true), RC_DUPLICATE);
+	assert_int_equal(pull(o), 201);
+	assert_int_equal(pull(o), 202);
+	expect_ack(o, 204, 4);
+	close_qp(o);
+}
+
 /* ---- SEND with invalidate ---- */
 
 static void post_recv(struct one *o)
@@ -407,6 +448,7 @@ int main(void)
 		cmocka_unit_test(read_is_resumed_at_its_tail),
 		cmocka_unit_test(memory_that_goes_ends_a_read),
 		cmocka_unit_test(ack_waits_behind_responses),
+		cmocka_unit_test(ack_names_no_psn_of_a_response),
 		cmocka_unit_test(peer_invalidates),
 		cmocka_unit_test(peer_may_not_invalidate),
 		cmocka_unit_test(send_with_invalidate_carries_its_key),

@@ -23,9 +23,14 @@
 #include "wire/opcode.h"
 #include "wire/psn.h"
 
+static uint32_t place(const struct rc_responder *r, uint32_t index)
+{
+	return (r->resource_first + index) % RC_RD_ATOMIC_MAX;
+}
+
 static struct rc_resource *resource(struct rc_responder *r, uint32_t index)
 {
-	return &r->resources[(r->resource_first + index) % RC_RD_ATOMIC_MAX];
+	return &r->resources[place(r, index)];
 }
 
 bool rc_read_is_full(const struct transport_qp *qp)
@@ -101,6 +106,23 @@ void rc_read_repeat(struct transport_qp *qp, const struct wire_packet *head)
 		e->stop = is_read ? (uint64_t)at * mtu + head->reth.length : 0;
 		return;
 	}
+}
+
+uint32_t rc_read_ack(const struct transport_qp *qp, uint32_t *msn)
+{
+	const struct rc_responder *r = &qp->resp;
+	uint32_t psn = r->expected;
+
+	*msn = r->msn;
+	for (uint32_t i = r->resource_count; i > 0; i--) {
+		const struct rc_resource *e = &r->resources[place(r, i - 1)];
+
+		if (wire_psn_add(e->first_psn, e->psns) != psn)
+			break;
+		psn = e->first_psn;
+		*msn = wire_psn_add(e->msn, RC_PSN_MASK);
+	}
+	return wire_psn_add(psn, RC_PSN_MASK);
 }
 
 static uint8_t response_operation(const struct rc_resource *e, uint32_t index)

@@ -15,7 +15,8 @@
  * one to blame gets the answer, those before it count. Placing bytes twice is harmless. A WRITE run that ends with an
  * immediate is cut before its last packet, since only that one needs a receive.
  *
- * Owed answer. One, not a queue: an ACK always speaks for all before `expected`, so the latest says it all. A gap report
+ * Owed answer. One, not a queue: an ACK always speaks for all before `expected`, so the latest says it all. But it never names
+ * a PSN of a READ or atomic: where their answer was lost, a requester may take it for that (rc_read_ack). A gap report
  * beats an ACK, says the expected PSN of the moment when it leaves, and thus acknowledges too. An RNR NAK dies when its
  * packet comes again and is taken. A fatal NAK stays, in the error state as well, until the link has pulled it.
  *
@@ -275,8 +276,8 @@ enum rc_verdict rc_responder_receive(struct transport_qp *qp, const struct trans
 }
 
 /* An ACK or NAK. False when it does not fit into the room. */
-static bool write_ack(struct transport_qp *qp, uint32_t psn, uint8_t syndrome, const struct transport_room *room,
-		      struct transport_run *out, size_t *used)
+static bool write_ack(struct transport_qp *qp, uint32_t psn, uint32_t msn, uint8_t syndrome,
+		      const struct transport_room *room, struct transport_run *out, size_t *used)
 {
 	if (!transport_run_fit(0, 1, 0, qp->config.mtu, 1, 0, WIRE_AETH_BYTES, 0, room))
 		return false;
@@ -284,7 +285,7 @@ static bool write_ack(struct transport_qp *qp, uint32_t psn, uint8_t syndrome, c
 	rc_head(qp, psn, out);
 	out->head.bth.opcode = out->last_opcode = rc_opcode(qp, WIRE_ACKNOWLEDGE);
 	out->head.aeth.syndrome = syndrome;
-	out->head.aeth.msn = qp->resp.msn;
+	out->head.aeth.msn = msn;
 	out->packets = 1;
 	return transport_run_write(out, NULL, 0, room, used) == BASE_OK;
 }
@@ -301,12 +302,17 @@ int rc_responder_next(struct transport_qp *qp, uint64_t now, const struct transp
 		      size_t *used)
 {
 	struct rc_responder *r = &qp->resp;
-	uint32_t psn = 0;
+	uint32_t psn = 0, msn = r->msn;
 	uint8_t syndrome = WIRE_ACK_UNLIMITED;
 
 	if (r->pending) {
-		if (rc_read_next(qp, room, out, used))
+		if (rc_read_next(qp, room, out, used)) {
+			/* It acknowledges all before it. A SACK says more. */
+			if (r->owed == RC_OWED_ACK && !rc_selective_holds(qp) &&
+			    wire_psn_diff(out->head.bth.psn, rc_read_ack(qp, &msn)) > 0)
+				r->owed = RC_OWED_NONE;
 			return 1;
+		}
 		if (r->pending)
 			return 0; /* nothing may overtake it */
 	}
@@ -314,7 +320,7 @@ int rc_responder_next(struct transport_qp *qp, uint64_t now, const struct transp
 	case RC_OWED_NONE:
 		return 0;
 	case RC_OWED_ACK:
-		psn = wire_psn_add(r->expected, RC_PSN_MASK);
+		psn = rc_read_ack(qp, &msn);
 		break;
 	case RC_OWED_NAK_SEQUENCE:
 		psn = r->expected;
@@ -335,10 +341,10 @@ int rc_responder_next(struct transport_qp *qp, uint64_t now, const struct transp
 		}
 		/* The gap is filled, or there is nothing to tell beyond it. */
 		r->owed = RC_OWED_ACK;
-		psn = wire_psn_add(r->expected, RC_PSN_MASK);
+		psn = rc_read_ack(qp, &msn);
 		syndrome = WIRE_ACK_UNLIMITED;
 	}
-	if (!write_ack(qp, psn, syndrome, room, out, used))
+	if (!write_ack(qp, psn, msn, syndrome, room, out, used))
 		return 0;
 	if (r->owed == RC_OWED_ACK) {
 		qp->stats.acks_sent++;
