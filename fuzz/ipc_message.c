@@ -6,6 +6,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "broker/core_internal.h"
+
+static struct broker core_memory;
+#define FAKE_CORE &core_memory
 #define FAKE_LOG 1
 #include "broker/core_fake.h"
 
@@ -20,6 +24,7 @@ enum action {
 	ACTION_SETTLE,
 	ACTION_MEMORY,
 	ACTION_HELLO,
+	ACTION_CM,
 	ACTIONS
 };
 
@@ -52,6 +57,26 @@ static void hello(struct fake *f, unsigned client, uint8_t byte)
 	message(f, client, slot != 0 ? 5 : 3, buf, (size_t)len);
 }
 
+/* A command, or something kept, of this many bytes: what stands in them is the other target's (ucma.c). */
+static void cm_message(struct fake *f, unsigned client, const uint8_t *bytes, size_t len)
+{
+	const struct ipc_message m = { .type = len % 2 ? IPC_CM_CALL : IPC_CM_ADOPT, .cm = { .id = 1, .len = (uint32_t)len,
+		.bytes = bytes } };
+	uint8_t buf[IPC_MESSAGE_MAX];
+	ssize_t n = ipc_message_encode(&m, buf, sizeof(buf));
+
+	if (n > 0)
+		message(f, client, 0, buf, (size_t)n);
+}
+
+/* To a slot from the connection manager, in any state of its process. */
+static void cm_event(struct fake *f, uint8_t slot, const uint8_t *bytes, size_t len)
+{
+	const struct ipc_message m = { .type = IPC_CM_EVENT, .cm = { .len = (uint32_t)len, .bytes = bytes } };
+
+	broker_slot_send(f->core, slot, &m);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct fake f;
@@ -81,6 +106,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			broker_client_suspend(f.core, client);
 		} else if (action == ACTION_HELLO) {
 			hello(&f, client, (uint8_t)len);
+		} else if (action == ACTION_CM) {
+			if (len > size - at)
+				len = (unsigned)(size - at);
+			cm_message(&f, client, data + at, len);
+			if (len > 0)
+				cm_event(&f, (uint8_t)who, data + at, len);
+			at += len;
 		} else if (action == ACTION_MESSAGE && at < size) {
 			unsigned fds = data[at++] % (IPC_FDS_MAX + 1);
 

@@ -444,20 +444,29 @@ struct broker *broker_create(const struct broker_ops *ops, void *context, const 
 {
 	struct broker *b = calloc(1, sizeof(*b));
 
-	if (b == NULL)
-		return NULL;
+	if (b != NULL)
+		broker_init(b, ops, context, identity);
+	return b;
+}
+
+void broker_init(struct broker *b, const struct broker_ops *ops, void *context, const struct broker_identity *identity)
+{
 	b->ops = ops;
 	b->context = context;
 	b->identity = *identity;
 	for (unsigned s = 0; s < IPC_SLOTS; s++)
 		slot_forget(&b->slots[s]);
-	return b;
 }
 
 void broker_destroy(struct broker *b)
 {
-	if (b == NULL)
-		return;
+	if (b != NULL)
+		broker_end(b);
+	free(b);
+}
+
+void broker_end(struct broker *b)
+{
 	while (b->pair_count > 0)
 		pair_remove(b, &b->pairs[b->pair_count - 1]);
 	for (unsigned s = 0; s < IPC_SLOTS; s++) {
@@ -468,7 +477,6 @@ void broker_destroy(struct broker *b)
 	for (unsigned c = 0; c < BROKER_CLIENTS_MAX; c++)
 		if (b->clients[c].stage != BROKER_CLIENT_NONE)
 			client_forget(b, c);
-	free(b);
 }
 
 void broker_settle(struct broker *b, struct broker_registry *registry, bool wire, const char *reason)

@@ -57,6 +57,9 @@ struct broker {
 	uint64_t refused_messages, strays, uptime_ns, netdev_generation;
 };
 
+/* broker_create() and broker_destroy() in memory of the caller, which is all zero before. */
+void broker_init(struct broker *b, const struct broker_ops *ops, void *context, const struct broker_identity *identity);
+void broker_end(struct broker *b);
 /* step.c calls these. broker_hello() takes fds, broker_pair_report() takes fd on success. */
 int broker_hello(struct broker *b, unsigned client, const struct ipc_hello *hello, const struct ipc_fds *fds);
 void broker_pair_give(struct broker *b, uint8_t from, uint8_t slot, uint32_t id);

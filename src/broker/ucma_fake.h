@@ -103,7 +103,13 @@ static uint64_t ucma_fake_now(void *context)
 	return ((struct ucma_fake *)context)->now;
 }
 
-static const struct broker_ucma_ops ucma_fake_ops = { ucma_fake_send, ucma_fake_transmit, ucma_fake_now };
+static int ucma_fake_member(void *context, uint8_t slot, const struct wire_gid *mgid, uint32_t ifindex, bool enter)
+{
+	UCMA_FAKE_CHECK(slot >= 1 && slot < UCMA_FAKE_SLOTS);
+	return ifindex == 1 ? 0 : ENODEV;
+}
+
+static const struct broker_ucma_ops ucma_fake_ops = { ucma_fake_send, ucma_fake_transmit, ucma_fake_now, ucma_fake_member };
 
 /* A device with 127.0.0.1 (index 0); `mtu` of the interface. */
 static void ucma_fake_device(struct ucma_fake *f, uint32_t mtu)
@@ -126,7 +132,7 @@ static void ucma_fake_check(const struct ucma_fake *f)
 
 static void ucma_fake_start(struct ucma_fake *f, const struct cm_config *config)
 {
-	memset(f, 0, sizeof(*f));
+	memset(f, 0, offsetof(struct ucma_fake, table)); /* of that one only the first device is used */
 	f->now = BASE_SEC;
 	ucma_fake_device(f, 65536);
 	f->u = broker_ucma_create(&ucma_fake_ops, f, config, &f->table, 1024, 7);

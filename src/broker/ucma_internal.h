@@ -12,7 +12,7 @@
 #include "broker/ucma.h"
 #include "ipc/pair.h"
 
-#define UCMA_BUCKETS (1u << 16) /* a power of two */
+#define UCMA_BUCKETS (1u << 13) /* a power of two */
 #define UCMA_LIFE_TIME 18       /* packet life time code of a path without RDMA_OPTION_ID_ACK_TIMEOUT, as cma.c has it */
 #define UCMA_QKEY 0x01234567u   /* RDMA_UDP_QKEY */
 

@@ -459,15 +459,15 @@ static void test_death(void **state)
 static void test_owed_dreq(void **state)
 {
 	struct pair p = connected(7000);
-	struct ucma_id *id = ucma_find(fake.u, 2, p.client);
 	struct cm_saved saved;
+	struct cm_ref ref;
 
-	assert_int_equal(cm_save(fake.u->cm, id->ref, &saved), 0);
+	assert_int_equal(cm_save(fake.u->cm, ucma_find(fake.u, 2, p.client)->ref, &saved), 0);
 	broker_ucma_gone(fake.u, 2);
 	broker_ucma_gone(fake.u, 1);
 	pass();
 	saved.path.local = false;
-	assert_int_equal(cm_adopt(fake.u->cm, 3, 0, &saved, &id->ref), 0);
+	assert_int_equal(cm_adopt(fake.u->cm, 3, 0, &saved, &ref), 0);
 	broker_ucma_gone(fake.u, 3);
 	assert_true(fake.transmitted > 0);
 	assert_false(broker_ucma_is_idle(fake.u));
