@@ -62,6 +62,7 @@ struct link_udp_message {
 	uint32_t ifindex;
 	uint32_t offset, bytes; /* in the arena */
 	uint32_t segment;       /* size of its first packet */
+	uint32_t flow_label;    /* sent over IPv6 */
 	uint16_t packets;
 	uint8_t slot;           /* of the destination */
 	uint8_t traffic_class, hop_limit;

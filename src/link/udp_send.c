@@ -104,7 +104,7 @@ static const struct wire_icrc_flow *sender_flow(struct link_udp_sender *sender, 
 static bool same_way(const struct link_udp_message *m, const struct link_path *path)
 {
 	return m->slot == path_slot(path) && m->ifindex == path->ifindex && m->traffic_class == path->traffic_class &&
-	       m->hop_limit == path->hop_limit && wire_gid_equal(&m->dgid, &path->dgid) &&
+	       m->hop_limit == path->hop_limit && m->flow_label == path->flow_label && wire_gid_equal(&m->dgid, &path->dgid) &&
 	       wire_gid_equal(&m->sgid, &path->sgid);
 }
 
@@ -124,6 +124,7 @@ static void queue_packet(struct link_udp *udp, struct link_udp_sender *sender, c
 			.ifindex = path->ifindex,
 			.offset = offset,
 			.segment = bytes,
+			.flow_label = path->flow_label,
 			.slot = path_slot(path),
 			.traffic_class = path->traffic_class,
 			.hop_limit = path->hop_limit,
@@ -219,7 +220,7 @@ static void control_put_int(struct msghdr *msg, int level, int type, int value)
 
 /*
  * Source address, class and hop limit are fixed per message: the first is under the ICRC, the others are the address
- * handle's.
+ * handle's, and over IPv6 the flow label, too.
  */
 static void fill_ipv4(struct msghdr *msg, const struct link_udp_message *m, int family)
 {
@@ -246,6 +247,7 @@ static void fill_ipv6(struct msghdr *msg, const struct link_udp_message *m)
 	bool scoped = wire_gid_is_link_local(&m->dgid) || wire_gid_is_multicast(&m->dgid);
 	struct in6_pktinfo info = {.ipi6_ifindex = scoped ? m->ifindex : 0};
 
+	to->sin6_flowinfo = htonl(m->flow_label);
 	if (scoped)
 		to->sin6_scope_id = m->ifindex;
 	memcpy(&info.ipi6_addr, m->sgid.raw, WIRE_GID_BYTES);
@@ -277,6 +279,19 @@ static void fill(struct batch *batch, unsigned i, struct link_udp *udp, const st
 
 		control_put(msg, IPPROTO_UDP, UDP_SEGMENT, &segment, sizeof(segment));
 	}
+}
+
+/*
+ * Where somebody holds a flow label of his own, the kernel refuses all that are not leased: then it picks them. True: try what
+ * is left of this batch once more.
+ */
+static bool without_flow_labels(struct batch *batch, unsigned from, unsigned count, int error)
+{
+	if (error != EINVAL || batch->to[from].sin6_flowinfo == 0)
+		return false;
+	for (unsigned i = from; i < count; i++)
+		batch->to[i].sin6_flowinfo = 0;
+	return true;
 }
 
 /* The kernel did not take this message and never will. */
@@ -324,6 +339,8 @@ static unsigned send_some(struct link_udp *udp, struct link_udp_sender *sender, 
 			continue;
 		if (errno == EAGAIN)
 			break;
+		if (without_flow_labels(&batch, done, count, errno))
+			continue;
 		refused(udp, &udp->messages[from + done], errno);
 		done++;
 	}

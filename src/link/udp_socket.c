@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <linux/filter.h>
+#include <linux/in6.h>
 #include <linux/sock_diag.h>
 #include <stdlib.h>
 #include <string.h>
@@ -144,7 +145,7 @@ static bool configure(int fd, int family)
 	if (!set(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO))
 		return false;
 	if (family == AF_INET6 && (!set(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO) ||
-				   !set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0)))
+				   !set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0) || !set(fd, IPPROTO_IPV6, IPV6_FLOWINFO_SEND, 1)))
 		return false;
 	/* Members of a group on this host, the sender among them, get their copy from the kernel: docs/decisions/0075. */
 	set(fd, IPPROTO_IP, IP_MULTICAST_LOOP, 1);

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/if.h>
+#include <linux/in6.h>
 #include <netinet/udp.h>
 #include <poll.h>
 #include <sched.h>
@@ -286,6 +287,66 @@ static void icrc_is_right_by_bits(void **state)
 					(size_t)n));
 		}
 		assert_int_equal(recv(host.fd[1], buf, sizeof(buf), MSG_DONTWAIT), -1);
+		host_free(&host);
+	}
+}
+
+/* --- the flow label ------------------------------------------------------------------------------------------------------- */
+
+/* That of the next datagram; -1: there is none. */
+static long label_of_next(int fd)
+{
+	uint8_t bytes[2048];
+	_Alignas(struct cmsghdr) uint8_t control[512];
+	struct iovec iov = {bytes, sizeof(bytes)};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)};
+	uint32_t info = 0;
+
+	if (recvmsg(fd, &msg, MSG_DONTWAIT) < 0)
+		return -1;
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(&msg); c != NULL; c = CMSG_NXTHDR(&msg, c))
+		if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_FLOWINFO)
+			memcpy(&info, CMSG_DATA(c), sizeof(info));
+	return ntohl(info) & 0xfffff;
+}
+
+/* Ours. The kernel refuses it once somebody holds one for himself alone: then it picks it, and everything still arrives. */
+static void flow_label_is_sent(void **state)
+{
+	for (int leased = 0; leased < 2; leased++) {
+		struct in6_flowlabel_req lease = {
+			.flr_dst = IN6ADDR_LOOPBACK_INIT,
+			.flr_label = htonl(0x12345),
+			.flr_action = IPV6_FL_A_GET,
+			.flr_share = IPV6_FL_S_EXCL,
+			.flr_flags = IPV6_FL_F_CREATE,
+		};
+		struct link_path path = path_make(true, true, SLOT_A, SLOT_B);
+		struct host host;
+		uint32_t psn = 0, offset = 0;
+		int one = 1, holder = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+		host_make(&host, false, (struct link_hooks){0});
+		assert_int_equal(setsockopt(host.fd[1], IPPROTO_IPV6, IPV6_FLOWINFO, &one, sizeof(one)), 0);
+		if (leased)
+			assert_int_equal(setsockopt(holder, IPPROTO_IPV6, IPV6_FLOWLABEL_MGR, &lease, sizeof(lease)), 0);
+		/* In one flush a single packet, a burst, and a burst that another label keeps apart. */
+		path.flow_label = 0xabcde;
+		assert_int_equal(send_run(&host.end[0], &path, &psn, &offset, 1, 77), 0);
+		assert_int_equal(send_run(&host.end[0], &path, &psn, &offset, 5, 5 * 1024), 0);
+		path.flow_label = 1;
+		assert_int_equal(send_run(&host.end[0], &path, &psn, &offset, 5, 4 * 1024 + 3), 0);
+		link_flush(host.end[0].link);
+		for (int i = 0; i < 11; i++) {
+			long label = label_of_next(host.fd[1]);
+
+			assert_true(leased ? label >= 0 && label != 0xabcde && label != 1 : label == (i < 6 ? 0xabcde : 1));
+		}
+		assert_int_equal(label_of_next(host.fd[1]), -1);
+		assert_true(host.end[0].link->udp.gso);
+		for (int d = 0; d < LINK_DROPS; d++)
+			assert_int_equal(host.end[0].counters.drops[d], 0);
+		close(holder);
 		host_free(&host);
 	}
 }
@@ -662,6 +723,7 @@ int main(void)
 		cmocka_unit_test(paths_are_judged),
 		cmocka_unit_test(runs_cross_loopback),
 		cmocka_unit_test(icrc_is_right_by_bits),
+		cmocka_unit_test(flow_label_is_sent),
 		cmocka_unit_test(bad_datagrams_are_counted),
 		cmocka_unit_test(overflow_is_counted),
 		cmocka_unit_test(small_mtu_is_counted),
