@@ -715,6 +715,7 @@ void broker_ucma_gone(struct broker_ucma *u, uint8_t slot)
 {
 	cm_owner_gone(u->cm, u->ops->now(u->context), slot);
 	ucma_each(u, slot, forget, NULL);
+	ucma_groups_gone(u, slot);
 	ucma_pump(u);
 }
 

@@ -202,6 +202,18 @@ void ucma_groups_leave(struct broker_ucma *u, const struct ucma_id *id)
 	}
 }
 
+void ucma_groups_gone(struct broker_ucma *u, uint8_t slot)
+{
+	struct ucma_group **at = &u->groups;
+
+	while (*at != NULL) {
+		if ((*at)->slot == slot)
+			leave(u, at);
+		else
+			at = &(*at)->next;
+	}
+}
+
 bool ucma_group_adopt(struct broker_ucma *u, uint8_t slot, const struct ipc_cm *kept)
 {
 	struct ucma_group *group;

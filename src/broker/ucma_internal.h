@@ -118,6 +118,8 @@ bool ucma_group_is(const struct broker_ucma *u, uint8_t slot, uint32_t number);
 void ucma_groups_tell(struct broker_ucma *u);
 /* The id goes, and leaves what it joined. */
 void ucma_groups_leave(struct broker_ucma *u, const struct ucma_id *id);
+/* The process goes: also what it kept of ids that nobody knows. */
+void ucma_groups_gone(struct broker_ucma *u, uint8_t slot);
 /* False: not what a group keeps. */
 bool ucma_group_adopt(struct broker_ucma *u, uint8_t slot, const struct ipc_cm *kept);
 void ucma_groups_free(struct broker_ucma *u);
