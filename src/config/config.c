@@ -29,7 +29,8 @@
 void config_defaults(struct config *out)
 {
 	*out = (struct config){ .local = CONFIG_LOCAL_SHM, .gso = CONFIG_AUTO, .idle_seconds = 5, .profile = CONFIG_HARDWARE,
-		.vendor_id = CONFIG_VENDOR_DEFAULT, .part_id = CONFIG_PART_DEFAULT };
+		.vendor_id = CONFIG_VENDOR_DEFAULT, .part_id = CONFIG_PART_DEFAULT, .ece_vendor = CONFIG_ECE_OURS,
+		.ece_options = UINT32_MAX };
 	strcpy(out->device, "*");
 	strcpy(out->firmware, "0.1.0");
 	strcpy(out->node_desc, "softverbs");
@@ -143,6 +144,22 @@ static bool config_set_part(struct config *config, const char *value)
 	return config_number_in(value, 0, 0, UINT32_MAX, &config->part_id);
 }
 
+static bool config_set_ece(struct config *config, const char *value)
+{
+	if (strcmp(value, "on") == 0)
+		config->ece_vendor = CONFIG_ECE_OURS;
+	else if (strcmp(value, "off") == 0)
+		config->ece_vendor = 0;
+	else
+		return config_number_in(value, 0, 1, CONFIG_VENDOR_MAX, &config->ece_vendor);
+	return true;
+}
+
+static bool config_set_ece_options(struct config *config, const char *value)
+{
+	return config_number_in(value, 0, 0, UINT32_MAX, &config->ece_options);
+}
+
 /* Programs print it as it is. */
 static bool config_name(const char *value, char out[CONFIG_NAME_MAX])
 {
@@ -181,6 +198,8 @@ static const struct {
 	{ "profile", "SOFTVERBS_PROFILE", "hardware or spec", config_set_profile },
 	{ "vendor_id", "SOFTVERBS_VENDOR_ID", "a number from 0 to 16777215, such as 0x2c9", config_set_vendor },
 	{ "part_id", "SOFTVERBS_PART_ID", "a number from 0 to 4294967295, such as 4119", config_set_part },
+	{ "ece", "SOFTVERBS_ECE", "on, off or a vendor from 1 to 16777215, such as 0x15b3", config_set_ece },
+	{ "ece_options", "SOFTVERBS_ECE_OPTIONS", "a number from 0 to 4294967295, such as 0x1", config_set_ece_options },
 	{ "firmware", "SOFTVERBS_FIRMWARE", "1 to 63 printable characters", config_set_firmware },
 	{ "node_desc", "SOFTVERBS_NODE_DESC", "1 to 63 printable characters", config_set_node_desc },
 };

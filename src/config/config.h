@@ -13,6 +13,8 @@
  *   SOFTVERBS_PROFILE        "profile"        hardware | spec               hardware where specification and adapters differ
  *   SOFTVERBS_VENDOR_ID      "vendor_id"      0..0xffffff                   0xffffff who the devices say they are
  *   SOFTVERBS_PART_ID        "part_id"        0..0xffffffff                 4119
+ *   SOFTVERBS_ECE            "ece"            on | off | 1..0xffffff         on       ECE: ours, none, or another vendor's
+ *   SOFTVERBS_ECE_OPTIONS    "ece_options"    0..0xffffffff                 0xffffffff a mask of the options that are offered
  *   SOFTVERBS_FIRMWARE       "firmware"       1..63 printable bytes         0.1.0
  *   SOFTVERBS_NODE_DESC      "node_desc"      1..63 printable bytes         softverbs
  *   SOFTVERBS_DEBUG          -                see base/log.h
@@ -32,6 +34,8 @@
 #define CONFIG_TEXT_MAX 256
 #define CONFIG_NAME_MAX 64 /* what ibv_device_attr and sysfs have room for */
 
+#define CONFIG_ECE_OURS UINT32_MAX
+
 enum config_local { CONFIG_LOCAL_SHM, CONFIG_LOCAL_WIRE };
 enum config_cm { CONFIG_CM_LINUX, CONFIG_CM_FAST };
 enum config_switch { CONFIG_AUTO, CONFIG_ON, CONFIG_OFF };
@@ -47,6 +51,8 @@ struct config {
 	char broker[CONFIG_TEXT_MAX]; /* path, empty: look for it */
 	enum config_profile profile;
 	uint32_t vendor_id, part_id;
+	uint32_t ece_vendor;          /* 0: no ECE; CONFIG_ECE_OURS */
+	uint32_t ece_options;
 	char firmware[CONFIG_NAME_MAX], node_desc[CONFIG_NAME_MAX];
 };
 

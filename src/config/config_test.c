@@ -45,7 +45,7 @@ static void file_write(const char *text)
 static int clear(void **state)
 {
 	static const char *const all[] = { "LOCAL", "DEVICE", "IDLE_SECONDS", "RCVBUF", "GSO", "BROKER", "CONFIG",
-		"PROFILE", "VENDOR_ID", "PART_ID", "FIRMWARE", "NODE_DESC" };
+		"PROFILE", "VENDOR_ID", "PART_ID", "ECE", "ECE_OPTIONS", "FIRMWARE", "NODE_DESC" };
 	char name[64];
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
@@ -72,6 +72,8 @@ static void test_defaults(void **state)
 	assert_int_equal(c.profile, CONFIG_HARDWARE);
 	assert_int_equal(c.vendor_id, 0xffffff);
 	assert_int_equal(c.part_id, 4119);
+	assert_int_equal(c.ece_vendor, CONFIG_ECE_OURS);
+	assert_int_equal(c.ece_options, UINT32_MAX);
 	assert_string_equal(c.firmware, "0.1.0");
 	assert_string_equal(c.node_desc, "softverbs");
 }
@@ -90,9 +92,16 @@ static void test_identity(void **state)
 	assert_string_equal(c.node_desc, "rack 7, port 2");
 	setenv("SOFTVERBS_PROFILE", "hardware", 1);
 	setenv("SOFTVERBS_VENDOR_ID", "5555", 1);
+	setenv("SOFTVERBS_ECE", "0x15b3", 1);
+	setenv("SOFTVERBS_ECE_OPTIONS", "0x80000001", 1);
 	assert_int_equal(config_load(&c), BASE_OK);
 	assert_int_equal(c.profile, CONFIG_HARDWARE);
 	assert_int_equal(c.vendor_id, 5555);
+	assert_int_equal(c.ece_vendor, 0x15b3);
+	assert_int_equal(c.ece_options, 0x80000001);
+	setenv("SOFTVERBS_ECE", "off", 1);
+	assert_int_equal(config_load(&c), BASE_OK);
+	assert_int_equal(c.ece_vendor, 0);
 }
 
 static void test_environment_beats_file(void **state)
@@ -127,6 +136,8 @@ static void test_errors_name_key_and_values(void **state)
 		{ "SOFTVERBS_VENDOR_ID", "0x1000000", "allowed: a number from 0 to 16777215" },
 		{ "SOFTVERBS_VENDOR_ID", "0x", "allowed: a number from 0 to 16777215" },
 		{ "SOFTVERBS_PART_ID", "-1", "allowed: a number from 0 to 4294967295" },
+		{ "SOFTVERBS_ECE", "0x1000000", "allowed: on, off or a vendor" },
+		{ "SOFTVERBS_ECE_OPTIONS", "all", "allowed: a number from 0 to 4294967295" },
 		{ "SOFTVERBS_FIRMWARE", "a\nb", "allowed: 1 to 63 printable characters" },
 		{ "SOFTVERBS_NODE_DESC", "0123456789012345678901234567890123456789012345678901234567890123",
 		  "allowed: 1 to 63 printable characters" },

@@ -18,6 +18,7 @@
 #include "export/export.h"
 #include "hca/ah.h"
 #include "hca/engine.h"
+#include "hca/qp_ece.h"
 
 struct hca_device;  /* opaque */
 struct hca_context; /* opaque */
@@ -50,6 +51,7 @@ struct hca_device_config {
 	struct dma_table *memory;     /* of the process; borrowed */
 	struct export_writer *export; /* of the process; borrowed */
 	struct hca_identity identity;
+	struct hca_ece ece;           /* what its QPs offer; all zero: it has no ECE */
 	int active_mtu;               /* a code, 1..5 */
 	bool port_active;
 	bool windows_2a;              /* windows of type 2 are of kind 2A; false: 2B, which asks for the domain as well */

@@ -198,6 +198,7 @@ void hca_qp_destroy(struct hca_qp *qp)
 	if (qp->xrc != NULL)
 		hca_xrc_target_leave(qp);
 	hca_qp_receives_forget(qp);
+	hca_qp_ece_forget(qp);
 	hca_async_source_fini(&qp->source);
 	atomic_fetch_sub(&qp->send_cq->users, 1);
 	atomic_fetch_sub(&qp->recv_cq->users, 1);

@@ -311,6 +311,10 @@ const char *const hca_qp_counter_names[EXPORT_QP_COUNTERS] = {
 	[HCA_QP_WINDOW_SHRINKS] = "window_shrinks",
 	[HCA_QP_ABANDONED] = "abandoned",
 	[HCA_QP_OVERSIZED] = "oversized",
+	[HCA_QP_SACKS_SENT] = "sacks_sent",
+	[HCA_QP_SACKS_RECEIVED] = "sacks_received",
+	[HCA_QP_SELECTIVE_RETRANSMITS] = "selective_retransmits",
+	[HCA_QP_HELD_PACKETS] = "held_packets",
 	[HCA_QP_DRY_DROPS] = "dry_drops",
 };
 _Static_assert((int)HCA_QP_COUNTERS <= (int)EXPORT_QP_COUNTERS, "they fit");
@@ -336,6 +340,10 @@ static void count(const struct hca_qp *qp, uint64_t values[HCA_QP_COUNTERS])
 	values[HCA_QP_WINDOW_SHRINKS] = s->window_shrinks;
 	values[HCA_QP_ABANDONED] = s->abandoned;
 	values[HCA_QP_OVERSIZED] = s->oversized;
+	values[HCA_QP_SACKS_SENT] = s->sacks_sent;
+	values[HCA_QP_SACKS_RECEIVED] = s->sacks_received;
+	values[HCA_QP_SELECTIVE_RETRANSMITS] = s->selective_retransmits;
+	values[HCA_QP_HELD_PACKETS] = s->held_packets;
 	values[HCA_QP_DRY_DROPS] = qp->dry_drops;
 }
 

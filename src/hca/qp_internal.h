@@ -44,6 +44,9 @@ struct hca_qp {
 	/* One modify at a time; taken before the progress lock. */
 	pthread_mutex_t modify_lock;
 	struct hca_qp_attr attr; /* as last set */
+	bool ece_set;            /* ece_options were granted; hca/qp_ece.h */
+	uint32_t ece_options;
+	struct rc_selective *selective; /* the transport's from RTR on, or from RTS; NULL: not needed */
 
 	/* Posting; taken under the progress lock only by a reset. */
 	pthread_mutex_t sq_lock;
@@ -94,6 +97,12 @@ const struct hca_qp_type_ops *hca_qp_type_ops_find(enum hca_qp_type type);
 
 /* An XRC target no longer takes from this SRQ; in the middle of a message for it, it goes to error. Progress lock held. */
 void hca_qp_srq_gone(struct hca_qp *qp, struct hca_srq *srq);
+/* Makes sure, before a move to RTR or from there to RTS, that there is memory for what was granted. BASE_ERR_NOMEM. modify_lock held. */
+int hca_qp_ece_prepare(struct hca_qp *qp, uint32_t to, uint32_t mtu, enum link_kind kind);
+/* For transport_config.selective. modify_lock held. */
+struct rc_selective *hca_qp_ece_selective(const struct hca_qp *qp);
+/* Nothing is granted any more; the transport was reset or the flow is gone. */
+void hca_qp_ece_forget(struct hca_qp *qp);
 /* Gives back the receives that the transport forgot, and what was staged. Progress lock held, or the flow is gone. */
 void hca_qp_receives_forget(struct hca_qp *qp);
 /* Makes `state` and the export follow. Progress lock held. */

@@ -74,6 +74,7 @@ static struct transport_config config_of(const struct hca_qp *qp, const struct h
 		.max_dest_rd_atomic = attr->max_dest_rd_atomic,
 		.oversized_fails = !hca_profile_is_spec(),
 		.lossless = qp->flow.path.kind == LINK_SHM,
+		.selective = hca_qp_ece_selective(qp),
 		.srq = qp->srq != NULL,
 	};
 }
@@ -202,6 +203,12 @@ static int modify_locked(struct hca_qp *qp, const struct hca_qp_attr *attr, uint
 		path.unacked = !qp->ops->is_reliable;
 	}
 
+	if (to == HCA_QPS_RTR || (from == HCA_QPS_RTR && to == HCA_QPS_RTS)) {
+		err = hca_qp_ece_prepare(qp, to, wire_mtu_bytes((int)merged.path_mtu), mask & HCA_QP_AV ? path.kind : qp->flow.path.kind);
+		if (err != 0)
+			return err;
+	}
+
 	engine->ops->lock(engine->context);
 	if (to == HCA_QPS_RESET && qp->ops->transport->hurry != NULL) {
 		/* What it owes has its chance to leave. */
@@ -227,6 +234,8 @@ static int modify_locked(struct hca_qp *qp, const struct hca_qp_attr *attr, uint
 	export_attr(qp);
 	engine->ops->schedule(engine->context, &qp->flow);
 	engine->ops->unlock(engine->context);
+	if (to == HCA_QPS_RESET)
+		hca_qp_ece_forget(qp);
 	return 0;
 }
 

@@ -28,6 +28,10 @@ enum hca_qp_counter {
 	HCA_QP_WINDOW_SHRINKS,
 	HCA_QP_ABANDONED, /* UC: messages begun and not finished */
 	HCA_QP_OVERSIZED, /* UD: sends longer than the MTU */
+	HCA_QP_SACKS_SENT, /* RC with selective repeat; the next three, too */
+	HCA_QP_SACKS_RECEIVED,
+	HCA_QP_SELECTIVE_RETRANSMITS,
+	HCA_QP_HELD_PACKETS,
 	HCA_QP_DRY_DROPS, /* UC, UD: nothing was posted for them, waiting did not help */
 	HCA_QP_COUNTERS
 };

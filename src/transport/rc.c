@@ -39,6 +39,10 @@ void rc_to_rts(struct transport_qp *qp, const struct transport_config *config)
 	if (from == TRANSPORT_RTR) {
 		qp->config.sq_psn = config->sq_psn;
 		rc_requester_start(qp, config->sq_psn);
+		if (qp->config.selective != config->selective) {
+			rc_selective_forget_held(qp);
+			qp->config.selective = config->selective;
+		}
 	}
 	qp->req.draining = false;
 	transport_qp_enter_rts(qp);

@@ -9,19 +9,6 @@
 
 #include <errno.h>
 
-/* queue pairs */
-
-VERBS_PUBLIC int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
-{
-	errno = EOPNOTSUPP;
-	return errno;
-}
-
-VERBS_PUBLIC int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
-{
-	return EOPNOTSUPP;
-}
-
 /* address handles */
 
 VERBS_PUBLIC int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr *attr,
