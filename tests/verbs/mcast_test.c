@@ -87,6 +87,20 @@ static void member_open(struct member *m)
 	m->qkey = QKEY;
 }
 
+/* Its QPs are in no group any more. */
+static void member_close(struct member *m)
+{
+	if (m->ah != NULL)
+		need_equal(ibv_destroy_ah(m->ah), 0);
+	need_equal(ibv_destroy_qp(m->qp), 0);
+	need_equal(ibv_dereg_mr(m->mr), 0);
+	need_equal(ibv_destroy_cq(m->cq), 0);
+	need_equal(ibv_dealloc_pd(m->pd), 0);
+	need_equal(rdma_destroy_id(m->id), 0);
+	rdma_destroy_event_channel(m->channel);
+	free(m->buf);
+}
+
 static struct rdma_cm_event *event_wait(struct member *m, enum rdma_cm_event_type type)
 {
 	struct rdma_cm_event *event;
@@ -239,6 +253,7 @@ static void run_qps(void)
 	need_equal(ibv_destroy_qp(second), 0);
 	need_equal(ibv_destroy_qp(foreign), 0);
 	need_equal(ibv_destroy_qp(elsewhere), 0);
+	member_close(&m);
 }
 
 enum { COUNT = 6 };
@@ -270,6 +285,7 @@ static void listener(struct peer *peer)
 	need_equal(ibv_detach_mcast(m.qp, &mgid, 0), 0);
 	peer_tell(peer);
 	peer_await(peer);
+	member_close(&m);
 }
 
 static void run_members(void)
@@ -297,6 +313,7 @@ static void run_members(void)
 	peer_tell(&b);
 	peer_join(&a);
 	peer_join(&b);
+	member_close(&m);
 }
 
 /* How many sockets of the namespace are in the group 239.77.0.3. */
@@ -341,7 +358,7 @@ static void run_death(void)
 	for (until = harness_now_ms() + 5000; users() != 1 && harness_now_ms() < until;)
 		usleep(1000); /* the broker's pidfd tells it, nothing tells us */
 	need_equal(users(), 1);
-	need_equal(rdma_destroy_id(m.id), 0);
+	member_close(&m);
 	need_equal(users(), 0);
 }
 
