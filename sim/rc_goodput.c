@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * rc_goodput: what loss costs, with go-back-N and with selective repeat. One RC QP streams WRITEs over a link of 100 Gbit/s that loses
- * packets at random in both directions; time is virtual, so that the table is the same on each machine.
+ * rc_goodput: what loss costs, with go-back-N and with selective repeat. One RC QP streams WRITEs over a link of 100 Gbit/s that
+ * loses packets at random in both directions; time is virtual, so that the table is the same on each machine.
  *
  *   rc_goodput [--seed S]
  *

@@ -53,7 +53,8 @@ int hca_qp_ece_set(struct hca_qp *qp, const struct hca_ece *ece)
 static bool is_selective(const struct hca_qp *qp)
 {
 	/* A device that plays another vendor's grants that vendor's options, which are nothing here. */
-	return qp->ece_set && (qp->ece_options & HCA_ECE_SELECTIVE_REPEAT) && qp->context->device->config.ece.vendor_id == HCA_ECE_VENDOR;
+	return qp->ece_set && (qp->ece_options & HCA_ECE_SELECTIVE_REPEAT) &&
+	       qp->context->device->config.ece.vendor_id == HCA_ECE_VENDOR;
 }
 
 struct rc_selective *hca_qp_ece_selective(const struct hca_qp *qp)

@@ -97,7 +97,10 @@ const struct hca_qp_type_ops *hca_qp_type_ops_find(enum hca_qp_type type);
 
 /* An XRC target no longer takes from this SRQ; in the middle of a message for it, it goes to error. Progress lock held. */
 void hca_qp_srq_gone(struct hca_qp *qp, struct hca_srq *srq);
-/* Makes sure, before a move to RTR or from there to RTS, that there is memory for what was granted. BASE_ERR_NOMEM. modify_lock held. */
+/*
+ * Makes sure, before a move to RTR or from there to RTS, that there is memory for what was granted. BASE_ERR_NOMEM. modify_lock
+ * held.
+ */
 int hca_qp_ece_prepare(struct hca_qp *qp, uint32_t to, uint32_t mtu, enum link_kind kind);
 /* For transport_config.selective. modify_lock held. */
 struct rc_selective *hca_qp_ece_selective(const struct hca_qp *qp);

@@ -60,7 +60,7 @@ struct transport_config {
 	uint8_t max_rd_atomic, max_dest_rd_atomic;
 	bool lossless;     /* the link loses nothing (shm): no congestion window, no tail-loss probe. Timers still run. */
 	bool oversized_fails; /* UD: a send longer than the MTU ends in LOC_LEN_ERR; false: it succeeds, and nothing is sent */
-	/* RC: repeat selectively, as the peer does; rc_selective_bytes(mtu) zeroed bytes that are the QP's until its reset. NULL: go back N. */
+	/* RC: repeat selectively, as the peer does; rc_selective_bytes(mtu) zeroed bytes, the QP's until its reset. NULL: go back N. */
 	struct rc_selective *selective;
 	bool srq;          /* receives come from an SRQ: how an unused one ends when a UC or UD QP leaves */
 };

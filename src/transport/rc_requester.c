@@ -10,6 +10,9 @@
  *
  * Indexes. sq->done is the WQE that owns una, sq->next the one that owns next_psn (or would, if it is one past the end).
  *
+ * With selective repeat (rc_selective.c) single packets in between go out again, before anything new and without moving a cursor;
+ * go-back-N is then the last resort.
+ *
  * What holds emission up, in this order: the state (SQD starts nothing new), an RNR pause, the window, a stopped WQE, an
  * empty queue.
  *
@@ -333,7 +336,8 @@ static uint32_t owner_of(const struct transport_qp *qp, uint32_t psn)
 }
 
 /* The oldest packet that is missing. 1, 0: no room or an error; DUE_WAS_NONE: it was no packet. */
-static int emit_due(struct transport_qp *qp, uint64_t now, const struct transport_room *room, struct transport_run *out, size_t *used)
+static int emit_due(struct transport_qp *qp, uint64_t now, const struct transport_room *room, struct transport_run *out,
+		    size_t *used)
 {
 	struct rc_requester *q = &qp->req;
 	uint32_t psn = q->una;

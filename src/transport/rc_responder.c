@@ -7,6 +7,8 @@
  * itself). Exactly expected: it climbs the ladder of rc_judge.c, and the first step that refuses gives the answer; there is
  * no other way out.
  *
+ * With selective repeat (rc_selective.c) what comes ahead is kept, and climbs when its turn has come.
+ *
  * What passes is committed: PSN, MSN, offsets, the receive's completion. NAK 0x61..0x63 end the QP.
  *
  * Runs. A run is exactly its packets one by one, so it is cut at the expected PSN first (the front may be duplicate). What is

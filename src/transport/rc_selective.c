@@ -271,7 +271,8 @@ bool rc_selective_take(struct transport_qp *qp, struct transport_run *out)
 		return false;
 	wire_sack_clear(s->held, slot);
 	s->held_count--;
-	*out = (struct transport_run){ .head = s->heads[slot], .packets = 1, .last_opcode = s->heads[slot].bth.opcode, .mtu = qp->config.mtu };
+	*out = (struct transport_run){ .head = s->heads[slot], .packets = 1, .last_opcode = s->heads[slot].bth.opcode,
+				       .mtu = qp->config.mtu };
 	return true;
 }
 

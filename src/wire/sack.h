@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * SACK, the one packet of selective repeat: BTH, AETH, and a bitmap as its payload. docs/protocol/selective-repeat.md is the
- * description for others. Its opcode lies in the range that the specification leaves to manufacturers; it is sent only to a peer
- * that was granted the option when the connection was made.
+ * description for others. Its opcode lies in the range that the specification leaves to manufacturers; it is sent only to a
+ * peer that was granted the option when the connection was made.
  *
  * BTH.PSN is the oldest request that has not arrived, so everything before it has. Bit i of the bitmap (byte i / 8, its bit i % 8)
  * tells of PSN + 1 + i: 1, it arrived and is kept.
