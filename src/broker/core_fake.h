@@ -169,6 +169,11 @@ static void fake_cm_message(void *context, uint8_t slot, const struct ipc_messag
 		broker_slot_send(f->core, slot, &answer);
 }
 
+static void fake_cm_stat(void *context, struct ipc_stat_cm *out)
+{
+	*out = (struct ipc_stat_cm){ 4, 3, 2, 1 };
+}
+
 static void fake_slot_freed(void *context, uint8_t slot)
 {
 }
@@ -209,6 +214,7 @@ static const struct broker_ops fake_ops = {
 	.pair_unmap = fake_pair_unmap,
 	.fd_close = fake_fd_close,
 	.cm_message = fake_cm_message,
+	.cm_stat = fake_cm_stat,
 	.slot_freed = fake_slot_freed,
 	.slot_prepare = fake_slot_prepare,
 	.welcome_fds = fake_welcome_fds,

@@ -211,6 +211,14 @@ static void op_cm_message(void *context, uint8_t slot, const struct ipc_message 
 		broker_ucma_adopt(broker_manager_ucma(s->manager), slot, &message->cm);
 }
 
+static void op_cm_stat(void *context, struct ipc_stat_cm *out)
+{
+	struct server *s = context;
+	const struct cm_stats *stats = broker_ucma_stats(broker_manager_ucma(s->manager));
+
+	*out = (struct ipc_stat_cm){ stats->ids, stats->connections, stats->listeners, stats->timewait };
+}
+
 static void op_slot_freed(void *context, uint8_t slot)
 {
 	struct server *s = context;
@@ -254,6 +262,7 @@ static const struct broker_ops ops = {
 	.fd_close = op_fd_close,
 	.slot_prepare = op_slot_prepare,
 	.cm_message = op_cm_message,
+	.cm_stat = op_cm_stat,
 	.slot_freed = op_slot_freed,
 	.welcome_fds = op_welcome_fds,
 	.vault_offered = op_vault_offered,

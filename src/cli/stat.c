@@ -259,12 +259,14 @@ static void client_add(struct tables *tables, struct observer *observer, const s
 static int print_json(struct tables *tables, const struct ipc_stat_summary *s)
 {
 	json_t *broker = s == NULL ? json_null()
-				   : json_pack("{s:I, s:s, s:b, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:f}", "pid",
+				   : json_pack("{s:I, s:s, s:b, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:{s:I, s:I, s:I, s:I}}", "pid",
 					       (json_int_t)s->pid, "version", s->version, "wire", s->wire, "reason",
 					       s->reason, "clients", (json_int_t)s->clients, "observers",
 					       (json_int_t)s->observers, "pairs", (json_int_t)s->pairs, "free_slots",
 					       (json_int_t)s->free_slots, "refused_messages", (json_int_t)s->refused_messages,
-					       "strays", (json_int_t)s->strays, "uptime_seconds", (double)s->uptime_ns / 1e9);
+					       "strays", (json_int_t)s->strays, "uptime_seconds", (double)s->uptime_ns / 1e9,
+					       "cm", "ids", (json_int_t)s->cm.ids, "connections", (json_int_t)s->cm.connections,
+					       "listeners", (json_int_t)s->cm.listeners, "timewait", (json_int_t)s->cm.timewait);
 	json_t *all = json_pack("{s:o, s:O}", "broker", broker, "processes", tables->json);
 	bool ok =
 		all != NULL && json_dumpf(all, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6)) == 0 && putchar('\n') == '\n';

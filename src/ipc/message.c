@@ -275,6 +275,10 @@ static void walk_stat_summary(struct cursor *c, struct ipc_message *m)
 	cursor_u64(c, &s->strays);
 	cursor_u64(c, &s->uptime_ns);
 	cursor_u64(c, &s->netdev_generation);
+	cursor_u32(c, &s->cm.ids);
+	cursor_u32(c, &s->cm.connections);
+	cursor_u32(c, &s->cm.listeners);
+	cursor_u32(c, &s->cm.timewait);
 	cursor_text(c, s->version, sizeof(s->version));
 	cursor_text(c, s->reason, sizeof(s->reason));
 }

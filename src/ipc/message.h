@@ -136,11 +136,17 @@ struct ipc_stat_request {
 	uint32_t from; /* clients: first slot; pairs: how many to skip */
 };
 
+/* Connection management: what there is of all processes. */
+struct ipc_stat_cm {
+	uint32_t ids, connections, listeners, timewait; /* ids: the others, and what peers are still owed, included */
+};
+
 struct ipc_stat_summary {
 	uint32_t id, protocol, pid, uid;
 	bool wire;
 	uint32_t clients, observers, pairs, free_slots;
 	uint64_t refused_messages, strays, uptime_ns, netdev_generation;
+	struct ipc_stat_cm cm;
 	char version[IPC_VERSION_MAX];
 	char reason[IPC_REASON_MAX];
 };

@@ -38,7 +38,7 @@ static const struct {
 	{ { .type = IPC_EXPORT_REQUEST, .export = { 1, 2 } }, 0, true },
 	{ { .type = IPC_EXPORT, .export = { 1, 2 } }, 1, false },
 	{ { .type = IPC_STAT_REQUEST, .stat_request = { 1, IPC_STAT_OF_PAIRS, 128 } }, 0, true },
-	{ { .type = IPC_STAT_SUMMARY, .stat_summary = { .id = 1, .clients = 2, .wire = true, .strays = 9, .version = "1",
+	{ { .type = IPC_STAT_SUMMARY, .stat_summary = { .id = 1, .clients = 2, .wire = true, .strays = 9, .cm = { 5, 1, 2, 3 }, .version = "1",
 		.reason = "x" } }, 0,
 		false },
 	{ { .type = IPC_STAT_CLIENT_LIST, .stat_clients = { 1, 0, 2, { { 1, true, false, 5, 1, "a" }, { 2, false, true, 6,
