@@ -249,10 +249,10 @@ def run_programs(tally, full):
 
 # --- interop ----------------------------------------------------------------
 
-def run_interop(tally):
+def run_interop(tally, full):
     with tempfile.NamedTemporaryFile('r', suffix='.json') as results:
         command = ['/usr/bin/python3', 'tests/interop/interop_test.py', 'build', '--results', results.name]
-        status, output = run(command, 'interop')
+        status, output = run(command, 'interop', env=dict(os.environ, SOFTVERBS_CHECK='full' if full else 'quick'))
         try:
             rows = json.load(results)
         except ValueError:
@@ -304,7 +304,7 @@ def main():
         elif group == 'programs':
             run_programs(tally, full)
         elif group == 'interop':
-            run_interop(tally)
+            run_interop(tally, full)
         else:
             tests = meson_tests(directory)
             if group == 'asan':
