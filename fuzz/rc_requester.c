@@ -10,6 +10,7 @@
 
 #include "fuzz/rc_input.h"
 #include "sim/host.h"
+#include "transport/rc_internal.h"
 #include "transport/rc.h"
 #include "wire/opcode.h"
 #include "wire/psn.h"
