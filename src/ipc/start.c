@@ -198,12 +198,49 @@ out:
 	return err;
 }
 
+/* Waits for the byte that it sends when it listens. BASE_ERR_GONE: it ended without a word. */
+static int readiness_wait(const char *path, int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	uint8_t answer = 0;
+	int ready;
+
+	while ((ready = poll(&p, 1, START_READY_MS)) < 0 && errno == EINTR)
+		;
+	if (ready == 0) {
+		base_error("%s did not get ready in %d s", path, START_READY_MS / 1000);
+		return BASE_ERR_NODEV;
+	}
+	if (ready != 1 || read(fd, &answer, 1) != 1)
+		return BASE_ERR_GONE;
+	if (answer == 0)
+		return BASE_OK;
+	base_error("%s cannot be started: %s", path, strerror(answer));
+	return BASE_ERR_NODEV;
+}
+
+static int start_once(const char *path)
+{
+	int ends[2], null_fd, err;
+
+	if (pipe2(ends, O_CLOEXEC) != 0)
+		return BASE_ERR_NOMEM;
+	null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	err = null_fd >= 0 ? launch(path, null_fd, ends[1]) : BASE_ERR_NOMEM;
+	close(ends[1]);
+	if (null_fd >= 0)
+		close(null_fd);
+	if (err == BASE_OK)
+		err = readiness_wait(path, ends[0]);
+	close(ends[0]);
+	return err;
+}
+
 /* Starts it and waits until it listens or has ended. BASE_OK also when another broker turned out to be there. */
 static int broker_start(const char *configured)
 {
 	char path[PATH_MAX];
-	int ends[2], null_fd = -1, err = ipc_broker_find(configured, path);
-	uint8_t answer = 0;
+	int err = ipc_broker_find(configured, path);
 
 	if (err != BASE_OK) {
 		if (configured != NULL && configured[0] != '\0')
@@ -213,32 +250,14 @@ static int broker_start(const char *configured)
 				   "set SOFTVERBS_BROKER to its path");
 		return BASE_ERR_NODEV;
 	}
-	if (pipe2(ends, O_CLOEXEC) != 0)
-		return BASE_ERR_NOMEM;
-	null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-	err = null_fd >= 0 ? launch(path, null_fd, ends[1]) : BASE_ERR_NOMEM;
-	close(ends[1]);
-	if (null_fd >= 0)
-		close(null_fd);
-	if (err == BASE_OK) {
-		struct pollfd p = { .fd = ends[0], .events = POLLIN };
-		int ready;
-
-		while ((ready = poll(&p, 1, START_READY_MS)) < 0 && errno == EINTR)
-			;
-		ssize_t n = ready == 1 ? read(ends[0], &answer, 1) : -1;
-		if (ready == 0) {
-			base_error("%s did not get ready in %d s", path, START_READY_MS / 1000);
-			err = BASE_ERR_NODEV;
-		} else if (n == 1 && answer != 0) {
-			base_error("%s cannot be started: %s", path, strerror(answer));
-			err = BASE_ERR_NODEV;
-		} else if (n != 1) {
-			base_error("%s ended before it was ready; run it with --foreground to see why", path);
-			err = BASE_ERR_NODEV;
-		}
+	/* Somebody may have killed it meanwhile: then once more. */
+	err = start_once(path);
+	if (err == BASE_ERR_GONE)
+		err = start_once(path);
+	if (err == BASE_ERR_GONE) {
+		base_error("%s ended before it was ready; run it with --foreground to see why", path);
+		err = BASE_ERR_NODEV;
 	}
-	close(ends[0]);
 	return err;
 }
 

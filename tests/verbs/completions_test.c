@@ -159,12 +159,36 @@ static void qp_create(struct end *end)
 	need((end->rc.qp = ibv_create_qp(end->rc.pd, &init)) != NULL);
 }
 
+static enum ibv_qp_state state_of(struct ibv_qp *qp)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
+	need_equal(ibv_query_qp(qp, &attr, IBV_QP_STATE, &init), 0);
+	return attr.qp_state;
+}
+
 static void connect_pair(struct end *pair)
 {
 	const struct rc_address to[2] = { rc_address_of(&pair[0].rc), rc_address_of(&pair[1].rc) };
 
-	rc_connect(&pair[0].rc, &to[1]);
-	rc_connect(&pair[1].rc, &to[0]);
+	/*
+	 * A packet of the pair's last life may still be on its way, with PSNs that come again, and put an end in error before it is
+	 * ready to send.
+	 */
+	for (int i = 0, tries = 0; i < 2; i++) {
+		struct rc *rc = &pair[i].rc;
+
+		need_equal(rc_to_init(rc), 0);
+		need_equal(rc_to_rtr(rc, &to[1 - i]), 0);
+		if (rc_to_rts(rc) == 0)
+			continue;
+		need_equal(state_of(rc->qp), IBV_QPS_ERR);
+		need(++tries < 20);
+		need_equal(rc_to_reset(&pair[0].rc), 0);
+		need_equal(rc_to_reset(&pair[1].rc), 0);
+		i = -1;
+	}
 }
 
 /* One end comes to its end in one of three ways, then the other; both begin anew. */
