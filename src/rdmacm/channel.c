@@ -14,6 +14,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+static struct rdmacm_channel *channels; /* all that live; guarded by rdmacm_lock */
+
 static void signal_set(struct rdmacm_channel *c, bool readable)
 {
 	uint64_t one = 1;
@@ -33,7 +35,21 @@ struct rdma_event_channel *rdmacm_channel_new(void)
 		free(c);
 		return NULL;
 	}
+	pthread_mutex_lock(&rdmacm_lock);
+	c->next = channels;
+	channels = c;
+	pthread_mutex_unlock(&rdmacm_lock);
 	return &c->channel;
+}
+
+/* Lock held. Programs destroy channels that another thread of theirs still waits on (rping does). */
+static bool is_alive(const struct rdmacm_channel *c)
+{
+	const struct rdmacm_channel *each = channels;
+
+	while (each != NULL && each != c)
+		each = each->next;
+	return each != NULL;
 }
 
 void rdmacm_channel_push(struct rdmacm_channel *c, struct rdmacm_arrival *arrival)
@@ -103,6 +119,11 @@ RDMACM_PUBLIC void rdma_destroy_event_channel(struct rdma_event_channel *channel
 	struct rdmacm_arrival *arrival;
 
 	pthread_mutex_lock(&rdmacm_lock);
+	struct rdmacm_channel **at = &channels;
+	while (*at != NULL && *at != c)
+		at = &(*at)->next;
+	if (*at != NULL)
+		*at = c->next;
 	while ((arrival = channel_pop(c)) != NULL)
 		free(arrival);
 	pthread_mutex_unlock(&rdmacm_lock);
@@ -281,20 +302,26 @@ static bool event_take(struct rdmacm_event *out, struct rdmacm_id *id, const str
 	}
 }
 
-/* The next arrival, counted as delivered. -1 and errno. */
+/* The next arrival, counted as delivered. -1 and errno; EBADF: the channel was destroyed meanwhile. */
 static int arrival_wait(struct rdmacm_channel *c, struct rdmacm_arrival **out)
 {
+	const int fd = c->channel.fd;
+
 	for (;;) {
 		pthread_mutex_lock(&rdmacm_lock);
+		if (!is_alive(c)) {
+			pthread_mutex_unlock(&rdmacm_lock);
+			return rdmacm_fail(EBADF);
+		}
 		*out = channel_pop(c);
 		if (*out != NULL)
 			(*out)->id->delivered++;
 		pthread_mutex_unlock(&rdmacm_lock);
 		if (*out != NULL)
 			return 0;
-		if (fcntl(c->channel.fd, F_GETFL) & O_NONBLOCK)
+		if (fcntl(fd, F_GETFL) & O_NONBLOCK)
 			return rdmacm_fail(EAGAIN);
-		struct pollfd p = { .fd = c->channel.fd, .events = POLLIN };
+		struct pollfd p = { .fd = fd, .events = POLLIN };
 		if (poll(&p, 1, -1) < 0)
 			return -1;
 	}
@@ -312,7 +339,7 @@ static void event_done(struct rdmacm_id *about, struct rdmacm_group *group)
 
 RDMACM_PUBLIC int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **event)
 {
-	struct rdmacm_arrival *arrival;
+	struct rdmacm_arrival *arrival = NULL;
 	struct rdmacm_event *out;
 
 	if (channel == NULL || event == NULL)

@@ -38,6 +38,7 @@ struct rdmacm_arrival {
 struct rdmacm_channel {
 	struct rdma_event_channel channel; /* first; fd is an eventfd, not 0 while something is queued */
 	struct rdmacm_arrival *first, *last;
+	struct rdmacm_channel *next; /* of all channels */
 };
 
 #define RDMACM_UID_MASK ((1ull << 40) - 1) /* of an id; a group of it has its number above */
