@@ -302,7 +302,10 @@ static bool event_take(struct rdmacm_event *out, struct rdmacm_id *id, const str
 	}
 }
 
-/* The next arrival, counted as delivered. -1 and errno; EBADF: the channel was destroyed meanwhile. */
+/*
+ * The next arrival, counted as delivered. -1 and errno. Whose channel was destroyed waits on, as in a read of a descriptor that
+ * another thread has closed, until a signal comes: programs end by themselves when this call fails.
+ */
 static int arrival_wait(struct rdmacm_channel *c, struct rdmacm_arrival **out)
 {
 	const int fd = c->channel.fd;
@@ -311,6 +314,7 @@ static int arrival_wait(struct rdmacm_channel *c, struct rdmacm_arrival **out)
 		pthread_mutex_lock(&rdmacm_lock);
 		if (!is_alive(c)) {
 			pthread_mutex_unlock(&rdmacm_lock);
+			poll(NULL, 0, -1);
 			return rdmacm_fail(EBADF);
 		}
 		*out = channel_pop(c);
