@@ -555,7 +555,6 @@ static int set_option(struct broker_ucma *u, struct ucma_id *id, const struct rd
 		if (len != sizeof(id->tos))
 			return EINVAL;
 		id->tos = value[0];
-		id->tos_set = true;
 		return 0;
 	case RDMA_OPTION_ID_REUSEADDR:
 		return set_flag(id, CM_BIND_REUSE, value, len);

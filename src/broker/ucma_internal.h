@@ -32,7 +32,7 @@ struct ucma_id {
 	int device;        /* in the netdev table, -1: none yet */
 	struct cm_address source, destination;
 	uint32_t bind_flags;
-	bool tos_set, ack_timeout_set;
+	bool ack_timeout_set;
 	uint8_t tos, ack_timeout;
 	uint32_t backlog, qkey, events;
 	struct cm_path path; /* from stage ROUTE_RESOLVED on */

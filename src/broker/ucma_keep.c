@@ -10,7 +10,7 @@
 #include "broker/ucma_internal.h"
 
 #define KEPT_MAGIC 0x4b765373u /* "sSvK" */
-#define KEPT_VERSION 2u
+#define KEPT_VERSION 3u
 
 enum kept_phase {
 	KEPT_PLAIN,       /* nothing under way: never begun, or told to be over */
@@ -28,7 +28,7 @@ struct kept {
 	uint32_t space, qp_type, stage;
 	struct cm_address source, destination;
 	uint32_t bind_flags, backlog, qkey;
-	uint8_t tos, tos_set, ack_timeout, ack_timeout_set;
+	uint8_t tos, ack_timeout, ack_timeout_set;
 	struct cm_saved saved; /* ESTABLISHED */
 };
 _Static_assert(sizeof(struct kept) <= IPC_CM_MAX, "it fits into a message");
@@ -90,7 +90,6 @@ void ucma_keep(struct broker_ucma *u, const struct ucma_id *id)
 	k.backlog = id->backlog;
 	k.qkey = id->qkey;
 	k.tos = id->tos;
-	k.tos_set = id->tos_set;
 	k.ack_timeout = id->ack_timeout;
 	k.ack_timeout_set = id->ack_timeout_set;
 	if (cm_id_info(u->cm, id->ref, &info) == BASE_OK) {
@@ -123,7 +122,7 @@ static bool address_is_sound(const struct cm_address *address)
 static bool kept_is_sound(const struct kept *k)
 {
 	return bools_are_sound(k) && k->magic == KEPT_MAGIC && k->version == KEPT_VERSION && k->bytes == sizeof(*k) &&
-	       k->phase < KEPT_PHASES && k->stage < UCMA_STAGES && k->tos_set <= 1 && k->ack_timeout_set <= 1 &&
+	       k->phase < KEPT_PHASES && k->stage < UCMA_STAGES && k->ack_timeout_set <= 1 &&
 	       address_is_sound(&k->source) && address_is_sound(&k->destination) &&
 	       !(k->bind_flags & ~(uint32_t)(CM_BIND_REUSE | CM_BIND_ONLY));
 }
@@ -179,7 +178,6 @@ void broker_ucma_adopt(struct broker_ucma *u, uint8_t slot, const struct ipc_cm 
 	id->bind_flags = k.bind_flags;
 	id->qkey = k.qkey;
 	id->tos = k.tos;
-	id->tos_set = k.tos_set;
 	id->ack_timeout = k.ack_timeout;
 	id->ack_timeout_set = k.ack_timeout_set;
 	if (k.phase == KEPT_ESTABLISHED)

@@ -4,6 +4,7 @@
  * into epoll sets and make it non-blocking.
  */
 #include "rdmacm/id.h"
+#include "rdmacm/marshal.h"
 #include "rdmacm/symbol.h"
 
 #include <errno.h>
@@ -154,13 +155,14 @@ static void conn_load(struct rdmacm_event *out, const struct rdma_ucm_conn_param
 static void ud_load(struct rdmacm_event *out, const struct rdma_ucm_ud_param *in)
 {
 	struct rdma_ud_param *ud = &out->event.param.ud;
+	struct ib_uverbs_ah_attr ah = in->ah_attr; /* the call takes no const */
 
 	ud->private_data_len = in->private_data_len;
 	if (in->private_data_len > 0) {
 		memcpy(out->private_data, in->private_data, in->private_data_len);
 		ud->private_data = out->private_data;
 	}
-	rdmacm_ah_attr_load(&ud->ah_attr, &in->ah_attr);
+	ibv_copy_ah_attr_from_kern(&ud->ah_attr, &ah);
 	ud->qp_num = in->qp_num;
 	ud->qkey = in->qkey;
 }

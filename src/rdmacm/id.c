@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Ids: making, binding, resolving, listening, moving, ending. */
 #include "rdmacm/id.h"
+#include "rdmacm/marshal.h"
 #include "rdmacm/symbol.h"
 
 #include <arpa/inet.h>
@@ -102,30 +103,6 @@ size_t rdmacm_address_len(const struct sockaddr *address)
 	return address->sa_family == AF_INET ? sizeof(struct sockaddr_in) : address->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : 0;
 }
 
-static void path_load(struct ibv_sa_path_rec *out, const struct ib_user_path_rec *in)
-{
-	memset(out, 0, sizeof(*out));
-	memcpy(out->dgid.raw, in->dgid, sizeof(out->dgid.raw));
-	memcpy(out->sgid.raw, in->sgid, sizeof(out->sgid.raw));
-	out->dlid = in->dlid;
-	out->slid = in->slid;
-	out->raw_traffic = (int)in->raw_traffic;
-	out->flow_label = in->flow_label;
-	out->hop_limit = in->hop_limit;
-	out->traffic_class = in->traffic_class;
-	out->reversible = (int)in->reversible;
-	out->numb_path = in->numb_path;
-	out->pkey = in->pkey;
-	out->sl = in->sl;
-	out->mtu_selector = in->mtu_selector;
-	out->mtu = (uint8_t)in->mtu;
-	out->rate_selector = in->rate_selector;
-	out->rate = in->rate;
-	out->packet_life_time_selector = in->packet_life_time_selector;
-	out->packet_life_time = in->packet_life_time;
-	out->preference = in->preference;
-}
-
 /* The first time that an id has a device it gets its context and protection domain. */
 static int device_take(struct rdmacm_id *id, const struct rdma_ucm_query_route_resp *route)
 {
@@ -158,7 +135,7 @@ int rdmacm_route_read(struct rdmacm_id *id)
 			route->path_rec = calloc(2, sizeof(*route->path_rec));
 		if (route->path_rec == NULL)
 			return rdmacm_fail(ENOMEM);
-		path_load(&route->path_rec[0], &response.ib_route[0]);
+		ibv_copy_path_rec_from_kern(&route->path_rec[0], &response.ib_route[0]);
 		route->num_paths = 1;
 	}
 	return device_take(id, &response);

@@ -134,7 +134,6 @@ size_t rdmacm_address_len(const struct sockaddr *address);
 int rdmacm_complete(struct rdmacm_id *id);
 
 /* qp.c */
-void rdmacm_ah_attr_load(struct ibv_ah_attr *out, const struct ib_uverbs_ah_attr *in);
 /* QP states on the way of a connection. -1 and errno. */
 int rdmacm_qp_rtr(struct rdmacm_id *id, uint8_t responder_resources);
 int rdmacm_qp_rts(struct rdmacm_id *id, uint8_t initiator_depth);

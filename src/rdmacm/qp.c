@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* QPs, SRQs and completion queues of ids, and the states of the QP on the way of a connection. */
 #include "rdmacm/id.h"
+#include "rdmacm/marshal.h"
 #include "rdmacm/symbol.h"
 
 #include <rdma/rdma_verbs.h>
@@ -9,43 +10,6 @@
 #include <string.h>
 
 /* --- attributes --- */
-
-void rdmacm_ah_attr_load(struct ibv_ah_attr *out, const struct ib_uverbs_ah_attr *in)
-{
-	memcpy(out->grh.dgid.raw, in->grh.dgid, sizeof(out->grh.dgid.raw));
-	out->grh.flow_label = in->grh.flow_label;
-	out->grh.sgid_index = in->grh.sgid_index;
-	out->grh.hop_limit = in->grh.hop_limit;
-	out->grh.traffic_class = in->grh.traffic_class;
-	out->dlid = in->dlid;
-	out->sl = in->sl;
-	out->src_path_bits = in->src_path_bits;
-	out->static_rate = in->static_rate;
-	out->is_global = in->is_global;
-	out->port_num = in->port_num;
-}
-
-static void attr_load(struct ibv_qp_attr *out, const struct ib_uverbs_qp_attr *in)
-{
-	memset(out, 0, sizeof(*out));
-	out->qp_state = (enum ibv_qp_state)in->qp_state;
-	out->path_mtu = (enum ibv_mtu)in->path_mtu;
-	out->path_mig_state = (enum ibv_mig_state)in->path_mig_state;
-	out->qkey = in->qkey;
-	out->rq_psn = in->rq_psn;
-	out->sq_psn = in->sq_psn;
-	out->dest_qp_num = in->dest_qp_num;
-	out->qp_access_flags = in->qp_access_flags;
-	rdmacm_ah_attr_load(&out->ah_attr, &in->ah_attr);
-	out->pkey_index = in->pkey_index;
-	out->max_rd_atomic = in->max_rd_atomic;
-	out->max_dest_rd_atomic = in->max_dest_rd_atomic;
-	out->min_rnr_timer = in->min_rnr_timer;
-	out->port_num = in->port_num;
-	out->timeout = in->timeout;
-	out->retry_cnt = in->retry_cnt;
-	out->rnr_retry = in->rnr_retry;
-}
 
 RDMACM_PUBLIC int rdma_init_qp_attr(struct rdma_cm_id *public, struct ibv_qp_attr *attr, int *mask)
 {
@@ -56,7 +20,7 @@ RDMACM_PUBLIC int rdma_init_qp_attr(struct rdma_cm_id *public, struct ibv_qp_att
 	const struct rdma_ucm_init_qp_attr command = { .id = rdmacm_id_of(public)->handle, .qp_state = (uint32_t)attr->qp_state };
 	if (rdmacm_call(RDMA_USER_CM_CMD_INIT_QP_ATTR, &command, sizeof(command), &response, sizeof(response)) != 0)
 		return -1;
-	attr_load(attr, &response);
+	ibv_copy_qp_attr_from_kern(attr, &response);
 	*mask = (int)response.qp_attr_mask;
 	return 0;
 }
