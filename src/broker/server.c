@@ -647,6 +647,7 @@ int broker_server_run(const struct broker_server_options *options)
 		err = BASE_ERR_NOMEM;
 		goto done;
 	}
+	s->scan.profile = options->gids;
 	server_scan(s);
 	err = server_settle_start(s);
 	if (err != BASE_OK)

@@ -8,8 +8,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "netdev/netdev.h"
+
 struct broker_server_options {
 	bool cm_fast;          /* connection management with the timeouts for tests */
+	enum netdev_gid_profile gids;
 	uint32_t idle_seconds; /* without clients, then it ends; 0: never */
 	/* Called once when clients can be served, before the first is: lets go of standard error, tells the starter. */
 	void (*ready)(void *context);

@@ -166,8 +166,10 @@ int main(int argc, char **argv)
 		setrlimit(RLIMIT_NOFILE, &files);
 	}
 
-	const struct broker_server_options server = { .cm_fast = config.cm == CONFIG_CM_FAST, .idle_seconds = (uint32_t)idle, .ready = ready,
-		.context = &d };
+	_Static_assert((int)CONFIG_GIDS_ALL == (int)NETDEV_GIDS_ALL && (int)CONFIG_GIDS_V2 == (int)NETDEV_GIDS_V2 &&
+		(int)CONFIG_GIDS_IPV6 == (int)NETDEV_GIDS_IPV6, "one numbering");
+	const struct broker_server_options server = { .cm_fast = config.cm == CONFIG_CM_FAST, .gids = (enum netdev_gid_profile)config.gids,
+		.idle_seconds = (uint32_t)idle, .ready = ready, .context = &d };
 	int err = broker_server_run(&server);
 	if (err == BASE_ERR_EXISTS) {
 		/* Somebody was faster; what was wanted is there. */

@@ -80,6 +80,19 @@ static bool config_set_cm(struct config *config, const char *value)
 	return true;
 }
 
+static bool config_set_gids(struct config *config, const char *value)
+{
+	static const char *const words[] = { [CONFIG_GIDS_ALL] = "all", [CONFIG_GIDS_V2] = "v2", [CONFIG_GIDS_IPV6] = "ipv6" };
+
+	for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (strcmp(value, words[i]) == 0) {
+			config->gids = (enum config_gids)i;
+			return true;
+		}
+	}
+	return false;
+}
+
 static bool config_set_gso(struct config *config, const char *value)
 {
 	static const char *const words[] = { [CONFIG_AUTO] = "auto", [CONFIG_ON] = "on", [CONFIG_OFF] = "off" };
@@ -194,6 +207,7 @@ static const struct {
 	{ "rcvbuf", "SOFTVERBS_RCVBUF", "auto or a number of bytes from 4096 to 1073741824", config_set_rcvbuf },
 	{ "gso", "SOFTVERBS_GSO", "auto, on or off", config_set_gso },
 	{ "cm", "SOFTVERBS_CM", "linux or fast", config_set_cm },
+	{ "gids", "SOFTVERBS_GIDS", "all, v2 or ipv6", config_set_gids },
 	{ "broker", "SOFTVERBS_BROKER", "an absolute path, at most 255 bytes", config_set_broker },
 	{ "profile", "SOFTVERBS_PROFILE", "hardware or spec", config_set_profile },
 	{ "vendor_id", "SOFTVERBS_VENDOR_ID", "a number from 0 to 16777215, such as 0x2c9", config_set_vendor },

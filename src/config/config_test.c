@@ -44,7 +44,7 @@ static void file_write(const char *text)
 
 static int clear(void **state)
 {
-	static const char *const all[] = { "LOCAL", "DEVICE", "IDLE_SECONDS", "RCVBUF", "GSO", "BROKER", "CONFIG",
+	static const char *const all[] = { "LOCAL", "DEVICE", "IDLE_SECONDS", "RCVBUF", "GSO", "GIDS", "BROKER", "CONFIG",
 		"PROFILE", "VENDOR_ID", "PART_ID", "ECE", "ECE_OPTIONS", "FIRMWARE", "NODE_DESC" };
 	char name[64];
 
@@ -68,6 +68,7 @@ static void test_defaults(void **state)
 	assert_int_equal(c.idle_seconds, 5);
 	assert_int_equal(c.rcvbuf, 0);
 	assert_string_equal(c.broker, "");
+	assert_int_equal(c.gids, CONFIG_GIDS_ALL);
 	assert_true(config_device_matches(&c, "sv_eth0"));
 	assert_int_equal(c.profile, CONFIG_HARDWARE);
 	assert_int_equal(c.vendor_id, 0xffffff);
@@ -111,9 +112,11 @@ static void test_environment_beats_file(void **state)
 	file_write("{\"local\": \"wire\", \"idle_seconds\": 30, \"rcvbuf\": \"212992\", \"gso\": \"off\"}");
 	setenv("SOFTVERBS_IDLE_SECONDS", "7", 1);
 	setenv("SOFTVERBS_DEVICE", "sv_e*", 1);
+	setenv("SOFTVERBS_GIDS", "v2", 1);
 	assert_int_equal(config_load(&c), BASE_OK);
 	assert_int_equal(c.local, CONFIG_LOCAL_WIRE);
 	assert_int_equal(c.idle_seconds, 7);
+	assert_int_equal(c.gids, CONFIG_GIDS_V2);
 	assert_int_equal(c.rcvbuf, 212992);
 	assert_int_equal(c.gso, CONFIG_OFF);
 	assert_true(config_device_matches(&c, "sv_eth0"));
@@ -131,6 +134,7 @@ static void test_errors_name_key_and_values(void **state)
 		{ "SOFTVERBS_IDLE_SECONDS", "5s", "allowed: a whole number from 1 to 86400" },
 		{ "SOFTVERBS_RCVBUF", "99999999999999999999", "allowed: auto or a number of bytes" },
 		{ "SOFTVERBS_GSO", "yes", "allowed: auto, on or off" },
+		{ "SOFTVERBS_GIDS", "v1", "allowed: all, v2 or ipv6" },
 		{ "SOFTVERBS_BROKER", "softverbsd", "allowed: an absolute path" },
 		{ "SOFTVERBS_PROFILE", "mlx5", "allowed: hardware or spec" },
 		{ "SOFTVERBS_VENDOR_ID", "0x1000000", "allowed: a number from 0 to 16777215" },

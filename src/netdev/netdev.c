@@ -10,7 +10,7 @@
 
 _Static_assert(NETDEV_MAX_DEVICES <= 64, "a bit per device in *changed");
 
-#define NETDEV_GID_RESERVED 2u /* the default GID as v1 and v2 */
+#define NETDEV_MAX_VLAN_DEPTH 4u
 
 void netdev_name(char out[NETDEV_NAME_MAX], const char *ifname)
 {
@@ -42,64 +42,128 @@ static void netdev_mac_made(uint8_t mac[6], const char *ifname, uint64_t host_ke
 		mac[i] = (uint8_t)(bits >> (8 * i));
 }
 
-static void gid_pair_set(struct netdev_device *device, unsigned at, const struct wire_gid *gid)
+/* How many entries an address takes, and of which types they are. */
+struct gid_layout {
+	unsigned width;
+	enum wire_gid_type types[2];
+};
+
+static struct gid_layout gid_layout_of(enum netdev_gid_profile profile)
 {
-	device->gids[at] = (struct netdev_gid){ *gid, WIRE_GID_ROCE_V1, device->ifindex, true };
-	device->gids[at + 1] = (struct netdev_gid){ *gid, WIRE_GID_ROCE_V2, device->ifindex, true };
+	if (profile == NETDEV_GIDS_V2)
+		return (struct gid_layout){ 1, { WIRE_GID_ROCE_V2 } };
+	return (struct gid_layout){ 2, { WIRE_GID_ROCE_V1, WIRE_GID_ROCE_V2 } };
 }
 
-static bool netdev_gids_update(struct netdev_device *device, const struct netdev_interface *interface)
+static void gid_set(struct netdev_device *device, const struct gid_layout *layout, unsigned at, const struct netdev_gid *gid)
 {
-	struct wire_gid first = wire_gid_from_mac(device->mac);
-	bool changed = false, kept[NETDEV_MAX_ADDRESSES] = { false };
+	for (unsigned i = 0; i < layout->width; i++)
+		device->gids[at + i] = (struct netdev_gid){ gid->gid, layout->types[i], gid->ifindex, true };
+}
 
-	if (!device->gids[0].valid || !wire_gid_equal(&device->gids[0].gid, &first) || device->gids[0].ifindex != device->ifindex) {
-		gid_pair_set(device, 0, &first);
+static bool gid_same(const struct netdev_gid *a, const struct netdev_gid *b)
+{
+	return a->ifindex == b->ifindex && wire_gid_equal(&a->gid, &b->gid);
+}
+
+/* The addresses that a device is to have: only gid and ifindex of each are set. */
+struct gid_list {
+	uint32_t count;
+	struct netdev_gid gids[NETDEV_MAX_ADDRESSES];
+};
+
+static void list_add(struct gid_list *list, const struct netdev_interface *interface, enum netdev_gid_profile profile,
+		     const struct netdev_gid *first)
+{
+	for (uint32_t i = 0; i < interface->address_count && list->count < NETDEV_MAX_ADDRESSES; i++) {
+		const struct netdev_gid gid = { .gid = interface->addresses[i], .ifindex = interface->ifindex };
+		bool repeated = gid_same(&gid, first);
+
+		for (uint32_t j = 0; j < list->count && !repeated; j++)
+			repeated = gid_same(&gid, &list->gids[j]);
+		if (!repeated && (profile != NETDEV_GIDS_IPV6 || !wire_gid_is_ipv4_mapped(&gid.gid)))
+			list->gids[list->count++] = gid;
+	}
+}
+
+/* The interface itself or, of a VLAN (of a VLAN ...), the one that is none; NULL: not here. */
+static const struct netdev_interface *scan_real(const struct netdev_scan *scan, const struct netdev_interface *interface)
+{
+	for (unsigned depth = 0; interface != NULL && interface->vlan_of != 0 && depth < NETDEV_MAX_VLAN_DEPTH; depth++) {
+		const struct netdev_interface *below = NULL;
+
+		for (uint32_t i = 0; i < scan->count && below == NULL; i++)
+			if (scan->interfaces[i].ifindex == interface->vlan_of)
+				below = &scan->interfaces[i];
+		interface = below;
+	}
+	return interface;
+}
+
+static void list_make(struct gid_list *list, const struct netdev_scan *scan, const struct netdev_interface *interface,
+		      const struct netdev_gid *first)
+{
+	list->count = 0;
+	list_add(list, interface, scan->profile, first);
+	for (uint32_t i = 0; i < scan->count; i++)
+		if (scan->interfaces[i].vlan_of != 0 && &scan->interfaces[i] != interface &&
+		    scan_real(scan, &scan->interfaces[i]) == interface)
+			list_add(list, &scan->interfaces[i], scan->profile, first);
+}
+
+static bool netdev_gids_update(struct netdev_device *device, const struct netdev_scan *scan,
+			       const struct netdev_interface *interface)
+{
+	const struct gid_layout layout = gid_layout_of(scan->profile);
+	const struct netdev_gid first = { .gid = wire_gid_from_mac(device->mac), .ifindex = device->ifindex };
+	bool changed = false, kept[NETDEV_MAX_ADDRESSES] = { false };
+	struct gid_list list;
+
+	list_make(&list, scan, interface, &first);
+	if (!device->gids[0].valid || !gid_same(&device->gids[0], &first)) {
+		gid_set(device, &layout, 0, &first);
 		changed = true;
 	}
-	for (unsigned at = NETDEV_GID_RESERVED; at < NETDEV_MAX_GIDS; at += 2) {
+	for (unsigned at = layout.width; at + layout.width <= NETDEV_MAX_GIDS; at += layout.width) {
 		bool found = false;
 
 		if (!device->gids[at].valid)
 			continue;
-		for (uint32_t i = 0; i < interface->address_count && !found; i++) {
-			found = !kept[i] && wire_gid_equal(&device->gids[at].gid, &interface->addresses[i]) &&
-				!wire_gid_equal(&interface->addresses[i], &first) && device->gids[at].ifindex == device->ifindex;
+		for (uint32_t i = 0; i < list.count && !found; i++) {
+			found = !kept[i] && gid_same(&device->gids[at], &list.gids[i]);
 			kept[i] = kept[i] || found;
 		}
 		if (!found) {
-			memset(&device->gids[at], 0, 2 * sizeof(device->gids[0]));
+			memset(&device->gids[at], 0, layout.width * sizeof(device->gids[0]));
 			changed = true;
 		}
 	}
-	unsigned at = NETDEV_GID_RESERVED;
-	for (uint32_t i = 0; i < interface->address_count; i++) {
-		bool repeated = wire_gid_equal(&interface->addresses[i], &first);
-
-		for (uint32_t j = 0; j < i && !repeated; j++)
-			repeated = wire_gid_equal(&interface->addresses[i], &interface->addresses[j]);
-		if (kept[i] || repeated)
+	unsigned at = layout.width;
+	for (uint32_t i = 0; i < list.count; i++) {
+		if (kept[i])
 			continue;
-		while (at < NETDEV_MAX_GIDS && device->gids[at].valid)
-			at += 2;
-		if (at >= NETDEV_MAX_GIDS)
+		while (at + layout.width <= NETDEV_MAX_GIDS && device->gids[at].valid)
+			at += layout.width;
+		if (at + layout.width > NETDEV_MAX_GIDS)
 			break;
-		gid_pair_set(device, at, &interface->addresses[i]);
+		gid_set(device, &layout, at, &list.gids[i]);
 		changed = true;
 	}
 	return changed;
 }
 
-static bool netdev_device_update(struct netdev_device *device, const struct netdev_interface *interface, uint64_t host_key)
+static bool netdev_device_update(struct netdev_device *device, const struct netdev_scan *scan,
+				 const struct netdev_interface *interface, bool *gids)
 {
-	struct netdev_device before = { .ifindex = device->ifindex, .mtu = device->mtu, .up = device->up,
-		.default_route = device->default_route, .loopback = device->loopback };
+	const struct netdev_device before = { .ifindex = device->ifindex, .mtu = device->mtu, .speed = device->speed, .up = device->up,
+		.admin_up = device->admin_up, .default_route = device->default_route, .loopback = device->loopback,
+		.neighbours = device->neighbours };
 	bool changed = false;
 	uint8_t mac[6], guid[8];
 
 	memcpy(mac, interface->mac, sizeof(mac));
 	if (!interface->has_mac)
-		netdev_mac_made(mac, interface->ifname, host_key);
+		netdev_mac_made(mac, interface->ifname, scan->host_key);
 	if (memcmp(mac, device->mac, sizeof(mac)) != 0)
 		changed = true;
 	memcpy(device->mac, mac, sizeof(mac));
@@ -107,25 +171,31 @@ static bool netdev_device_update(struct netdev_device *device, const struct netd
 	device->node_guid = wire_be64_load(guid);
 	device->ifindex = interface->ifindex;
 	device->mtu = interface->mtu;
+	device->speed = interface->speed;
 	device->up = interface->admin_up && interface->carrier;
+	device->admin_up = interface->admin_up;
 	device->loopback = interface->loopback;
+	device->neighbours = interface->neighbours;
 	device->default_route = interface->default_route;
-	changed = changed || before.ifindex != device->ifindex || before.mtu != device->mtu || before.up != device->up ||
-		before.default_route != device->default_route || before.loopback != device->loopback;
-	return netdev_gids_update(device, interface) || changed;
+	changed = changed || before.ifindex != device->ifindex || before.mtu != device->mtu || before.speed != device->speed ||
+		before.up != device->up || before.admin_up != device->admin_up || before.default_route != device->default_route ||
+		before.loopback != device->loopback || before.neighbours != device->neighbours;
+	*gids = netdev_gids_update(device, scan, interface);
+	return *gids || changed;
 }
 
-static bool netdev_device_lost(struct netdev_device *device)
+static bool netdev_device_lost(struct netdev_device *device, bool *gids)
 {
-	bool changed = device->up || device->ifindex != 0 || device->default_route;
+	bool changed = device->up || device->admin_up || device->ifindex != 0 || device->default_route;
 
-	device->up = device->default_route = false;
+	device->up = device->admin_up = device->default_route = false;
 	device->ifindex = 0;
-	for (unsigned at = NETDEV_GID_RESERVED; at < NETDEV_MAX_GIDS; at++) {
-		changed = changed || device->gids[at].valid;
+	*gids = false;
+	for (unsigned at = 0; at < NETDEV_MAX_GIDS; at++) {
+		*gids = *gids || device->gids[at].valid;
 		device->gids[at] = (struct netdev_gid){ 0 };
 	}
-	return changed;
+	return *gids || changed;
 }
 
 static const struct netdev_interface *scan_find(const struct netdev_scan *scan, const char *ifname)
@@ -144,16 +214,29 @@ static bool table_has(const struct netdev_table *table, const char *ifname)
 	return false;
 }
 
+/* A table of another shape starts anew. */
+static uint64_t table_reshape(struct netdev_table *table, enum netdev_gid_profile profile)
+{
+	if (table->profile == (uint32_t)profile)
+		return 0;
+	table->profile = (uint32_t)profile;
+	for (uint32_t i = 0; i < table->count; i++)
+		memset(table->devices[i].gids, 0, sizeof(table->devices[i].gids));
+	return table->count == 64 ? ~0ull : (1ull << table->count) - 1;
+}
+
 bool netdev_table_update(struct netdev_table *table, const struct netdev_scan *scan, uint64_t *changed)
 {
-	uint64_t bits = 0;
+	uint64_t gids = table_reshape(table, scan->profile), bits = gids;
+	bool gids_too;
 
 	for (uint32_t i = 0; i < table->count; i++) {
 		const struct netdev_interface *interface = scan_find(scan, table->devices[i].ifname);
 
-		if (interface == NULL ? netdev_device_lost(&table->devices[i]) :
-			netdev_device_update(&table->devices[i], interface, scan->host_key))
+		if (interface == NULL ? netdev_device_lost(&table->devices[i], &gids_too) :
+			netdev_device_update(&table->devices[i], scan, interface, &gids_too))
 			bits |= 1ull << i;
+		gids |= (uint64_t)gids_too << i;
 	}
 	/* New ones: the default route's first, so that a fresh table lists it first. */
 	for (int pass = 0; pass < 2; pass++) {
@@ -166,15 +249,19 @@ bool netdev_table_update(struct netdev_table *table, const struct netdev_scan *s
 			memset(device, 0, sizeof(*device));
 			name_unique(table, device->name, interface);
 			memcpy(device->ifname, interface->ifname, sizeof(device->ifname));
-			netdev_device_update(device, interface, scan->host_key);
+			netdev_device_update(device, scan, interface, &gids_too);
+			gids |= 1ull << table->count;
 			bits |= 1ull << table->count++;
 		}
 	}
 	if (bits != 0) {
 		table->generation++;
-		for (uint32_t i = 0; i < table->count; i++)
+		for (uint32_t i = 0; i < table->count; i++) {
 			if (bits & 1ull << i)
 				table->devices[i].generation = table->generation;
+			if (gids & 1ull << i)
+				table->devices[i].gid_generation = table->generation;
+		}
 	}
 	if (changed != NULL)
 		*changed = bits;
@@ -202,8 +289,15 @@ const struct netdev_device *netdev_table_find(const struct netdev_table *table, 
 
 int netdev_device_gid_index(const struct netdev_device *device, const struct wire_gid *gid, enum wire_gid_type type)
 {
-	for (int i = 0; i < NETDEV_MAX_GIDS; i++)
-		if (device->gids[i].valid && device->gids[i].type == type && wire_gid_equal(&device->gids[i].gid, gid))
+	int other = BASE_ERR_NOENT;
+
+	for (int i = 0; i < NETDEV_MAX_GIDS; i++) {
+		if (!device->gids[i].valid || device->gids[i].type != type || !wire_gid_equal(&device->gids[i].gid, gid))
+			continue;
+		if (device->gids[i].ifindex == device->ifindex)
 			return i;
-	return BASE_ERR_NOENT;
+		if (other < 0)
+			other = i;
+	}
+	return other;
 }

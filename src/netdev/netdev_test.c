@@ -225,6 +225,129 @@ static void test_random_changes(void **state)
 	}
 }
 
+static void expect_entry(const struct netdev_device *d, unsigned at, const char *text, enum wire_gid_type type, uint32_t ifindex)
+{
+	struct wire_gid gid = gid_of(text);
+
+	assert_true(d->gids[at].valid);
+	assert_memory_equal(d->gids[at].gid.raw, gid.raw, 16);
+	assert_int_equal(d->gids[at].type, type);
+	assert_int_equal(d->gids[at].ifindex, ifindex);
+}
+
+static void test_vlans(void **state)
+{
+	struct netdev_interface *eth = add_interface("eth0", 3, 1);
+	struct netdev_interface *vlan = add_interface("eth0.7", 5, 1), *stacked = add_interface("eth0.7.9", 6, 1);
+	uint64_t changed;
+
+	vlan->vlan_of = 3;
+	stacked->vlan_of = 5;
+	address_add(eth, "10.0.0.1");
+	address_add(vlan, "10.7.0.1");
+	address_add(vlan, "10.0.0.1"); /* the same address in another network */
+	address_add(vlan, "fe80::fc:ff:fe00:1"); /* the default GID, on another interface */
+	address_add(stacked, "10.9.0.1");
+	netdev_table_update(&table, &scan, NULL);
+	assert_int_equal(table.count, 3);
+	const struct netdev_device *d = &table.devices[0];
+	static const struct {
+		const char *text;
+		uint32_t ifindex;
+	} rows[] = { { "fe80::fc:ff:fe00:1", 3 }, { "10.0.0.1", 3 }, { "10.7.0.1", 5 }, { "10.0.0.1", 5 }, { "fe80::fc:ff:fe00:1", 5 },
+		     { "10.9.0.1", 6 } };
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		expect_entry(d, 2 * i, rows[i].text, WIRE_GID_ROCE_V1, rows[i].ifindex);
+		expect_entry(d, 2 * i + 1, rows[i].text, WIRE_GID_ROCE_V2, rows[i].ifindex);
+	}
+	assert_false(d->gids[12].valid);
+	/* The VLANs are devices with their own. */
+	expect_gid(&table.devices[1], 2, "10.7.0.1");
+	assert_false(table.devices[1].gids[6].valid);
+	expect_gid(&table.devices[2], 2, "10.9.0.1");
+	/* Found at its own entry, also when a VLAN's comes before. */
+	struct wire_gid both = gid_of("10.0.0.1");
+	address_remove(eth, 0);
+	netdev_table_update(&table, &scan, NULL);
+	assert_int_equal(netdev_device_gid_index(d, &both, WIRE_GID_ROCE_V2), 7);
+	vlan->address_count = 0;
+	address_add(vlan, "10.0.0.1");
+	netdev_table_update(&table, &scan, &changed);
+	assert_int_equal(changed, 3);
+	/* Gone with its interface. */
+	scan.count = 1;
+	netdev_table_update(&table, &scan, NULL);
+	for (unsigned at = 2; at < NETDEV_MAX_GIDS; at++)
+		assert_false(d->gids[at].valid);
+}
+
+static void test_profiles(void **state)
+{
+	struct netdev_interface *eth = add_interface("eth0", 3, 1);
+	uint64_t changed;
+
+	address_add(eth, "10.0.0.1");
+	address_add(eth, "fd00::1");
+	address_add(eth, "10.0.0.2");
+	scan.profile = NETDEV_GIDS_V2;
+	netdev_table_update(&table, &scan, NULL);
+	const struct netdev_device *d = &table.devices[0];
+	expect_entry(d, 0, "fe80::fc:ff:fe00:1", WIRE_GID_ROCE_V2, 3);
+	expect_entry(d, 1, "10.0.0.1", WIRE_GID_ROCE_V2, 3);
+	expect_entry(d, 2, "fd00::1", WIRE_GID_ROCE_V2, 3);
+	expect_entry(d, 3, "10.0.0.2", WIRE_GID_ROCE_V2, 3);
+	assert_false(d->gids[4].valid);
+	address_remove(eth, 0);
+	netdev_table_update(&table, &scan, NULL);
+	assert_false(d->gids[1].valid);
+	address_add(eth, "10.0.0.3");
+	netdev_table_update(&table, &scan, NULL);
+	expect_entry(d, 1, "10.0.0.3", WIRE_GID_ROCE_V2, 3);
+	/* The next broker has another: the table starts anew. */
+	scan.profile = NETDEV_GIDS_IPV6;
+	assert_true(netdev_table_update(&table, &scan, &changed));
+	assert_int_equal(changed, 1);
+	expect_gid(d, 0, "fe80::fc:ff:fe00:1");
+	expect_gid(d, 2, "fd00::1");
+	assert_false(d->gids[4].valid);
+	assert_true(d->gid_generation == table.generation);
+	scan.profile = NETDEV_GIDS_ALL;
+	netdev_table_update(&table, &scan, NULL);
+	expect_gid(d, 2, "fd00::1");
+	expect_gid(d, 4, "10.0.0.2");
+	expect_gid(d, 6, "10.0.0.3");
+}
+
+/* What is told as a change of GIDs is one. */
+static void test_generations(void **state)
+{
+	struct netdev_interface *eth = add_interface("eth0", 3, 1);
+	uint64_t changed;
+
+	address_add(eth, "10.0.0.1");
+	netdev_table_update(&table, &scan, NULL);
+	const struct netdev_device *d = &table.devices[0];
+	uint64_t before = d->gid_generation;
+	assert_true(before == table.generation);
+	eth->mtu = 9000;
+	eth->carrier = false;
+	eth->speed = 1000;
+	assert_true(netdev_table_update(&table, &scan, &changed));
+	assert_true(d->gid_generation == before && d->generation == before + 1 && d->mtu == 9000 && !d->up && d->speed == 1000);
+	address_add(eth, "10.0.0.2");
+	netdev_table_update(&table, &scan, &changed);
+	assert_true(d->gid_generation == table.generation);
+	/* Another interface of that name: all its entries are others. */
+	eth->ifindex = 9;
+	netdev_table_update(&table, &scan, &changed);
+	assert_true(d->ifindex == 9 && d->gid_generation == table.generation);
+	expect_gid(d, 2, "10.0.0.1");
+	scan.count = 0;
+	netdev_table_update(&table, &scan, &changed);
+	assert_true(d->ifindex == 0 && !d->gids[0].valid && d->gid_generation == table.generation);
+	assert_false(netdev_table_update(&table, &scan, &changed));
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -233,6 +356,9 @@ int main(void)
 		cmocka_unit_test_setup(test_devices_keep_their_place, fresh),      /* default route first, ports down, interfaces gone */
 		cmocka_unit_test_setup(test_loopback_has_a_stable_address, fresh), /* lo has no MAC */
 		cmocka_unit_test_setup(test_names, fresh),                         /* characters, collisions */
+		cmocka_unit_test_setup(test_vlans, fresh),                         /* their addresses in the table below */
+		cmocka_unit_test_setup(test_profiles, fresh),                      /* v2 alone, IPv6 alone */
+		cmocka_unit_test_setup(test_generations, fresh),                   /* GIDs apart from the rest */
 		cmocka_unit_test_setup(test_random_changes, fresh),                /* invariants over many scans */
 	};
 

@@ -3,16 +3,20 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/ethtool.h>
 #include <linux/rtnetlink.h>
+#include <linux/sockios.h>
 #include <net/if.h>
 #include <net/if_arp.h>
 #include <netlink/netlink.h>
 #include <netlink/route/addr.h>
 #include <netlink/route/link.h>
+#include <netlink/route/link/vlan.h>
 #include <netlink/route/nexthop.h>
 #include <netlink/route/route.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -36,12 +40,27 @@ static uint64_t scan_host_key(void)
 	return base_random_next(&mix);
 }
 
+/* Mb/s; 0: it says none (lo, tunnels), or has no link now. */
+static uint32_t scan_speed(int fd, const char *ifname)
+{
+	struct ethtool_cmd command = { .cmd = ETHTOOL_GSET };
+	struct ifreq request = { .ifr_data = (void *)&command };
+
+	strcpy(request.ifr_name, ifname);
+	if (fd < 0 || ioctl(fd, SIOCETHTOOL, &request) != 0 || ethtool_cmd_speed(&command) == (uint32_t)SPEED_UNKNOWN ||
+	    ethtool_cmd_speed(&command) == UINT16_MAX) /* unknown, in the field's low half alone */
+		return 0;
+	return ethtool_cmd_speed(&command);
+}
+
 static int scan_links(struct nl_sock *sock, struct netdev_scan *out)
 {
 	struct nl_cache *cache;
+	int fd;
 
 	if (rtnl_link_alloc_cache(sock, AF_UNSPEC, &cache) < 0)
 		return BASE_ERR_IO;
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	for (struct nl_object *o = nl_cache_get_first(cache); o != NULL; o = nl_cache_get_next(o)) {
 		struct rtnl_link *link = (struct rtnl_link *)o;
 		struct nl_addr *mac = rtnl_link_get_addr(link);
@@ -62,11 +81,16 @@ static int scan_links(struct nl_sock *sock, struct netdev_scan *out)
 		interface->admin_up = (flags & IFF_UP) != 0;
 		interface->carrier = (flags & SCAN_LOWER_UP) != 0;
 		interface->loopback = (flags & IFF_LOOPBACK) != 0;
+		interface->neighbours = (flags & (IFF_LOOPBACK | IFF_NOARP | IFF_POINTOPOINT)) == 0;
+		interface->speed = scan_speed(fd, name);
+		interface->vlan_of = rtnl_link_is_vlan(link) ? (uint32_t)rtnl_link_get_link(link) : 0;
 		interface->has_mac = mac != NULL && nl_addr_get_len(mac) == 6 && rtnl_link_get_arptype(link) == ARPHRD_ETHER &&
 			memcmp(nl_addr_get_binary_addr(mac), zero, 6) != 0;
 		if (interface->has_mac)
 			memcpy(interface->mac, nl_addr_get_binary_addr(mac), 6);
 	}
+	if (fd >= 0)
+		close(fd);
 	nl_cache_free(cache);
 	return BASE_OK;
 }
@@ -151,7 +175,10 @@ int netdev_scan(struct netdev_scan *out)
 
 	if (sock == NULL)
 		return BASE_ERR_NOMEM;
+	enum netdev_gid_profile profile = out->profile;
+
 	memset(out, 0, sizeof(*out));
+	out->profile = profile;
 	out->host_key = scan_host_key();
 	if (nl_connect(sock, NETLINK_ROUTE) == 0)
 		rc = scan_links(sock, out);

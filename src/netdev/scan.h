@@ -8,6 +8,7 @@
 
 #include "netdev/netdev.h"
 
+/* `profile` is the one member that is the caller's. */
 int netdev_scan(struct netdev_scan *out);
 
 /*

@@ -12,7 +12,7 @@
 #include "base/err.h"
 
 #define SHARED_MAGIC 0x6e765373u /* "sSvn" */
-#define SHARED_VERSION 1u
+#define SHARED_VERSION 2u
 #define SHARED_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
 struct netdev_shared {
@@ -143,6 +143,19 @@ static uint32_t count_load(const struct netdev_table *table)
 
 	words_load(&count, &table->count, sizeof(count));
 	return count <= NETDEV_MAX_DEVICES ? count : NETDEV_MAX_DEVICES;
+}
+
+uint32_t netdev_shared_profile(const struct netdev_shared *shared)
+{
+	uint64_t sequence;
+	uint32_t profile;
+
+	do {
+		const struct netdev_table *table = read_begin(shared, &sequence);
+
+		words_load(&profile, &table->profile, sizeof(profile));
+	} while (read_again(shared, sequence));
+	return profile;
 }
 
 void netdev_shared_read(const struct netdev_shared *shared, struct netdev_table *out)

@@ -27,6 +27,7 @@ int netdev_shared_reader(int fd);
 
 void netdev_shared_publish(struct netdev_shared *shared, const struct netdev_table *table);
 uint64_t netdev_shared_generation(const struct netdev_shared *shared);
+uint32_t netdev_shared_profile(const struct netdev_shared *shared);
 void netdev_shared_read(const struct netdev_shared *shared, struct netdev_table *out);
 /* BASE_ERR_RANGE: no such device or index. */
 int netdev_shared_device(const struct netdev_shared *shared, unsigned device, struct netdev_device *out);

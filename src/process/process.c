@@ -204,6 +204,9 @@ static int welcomed(struct process *p, int fd, const struct ipc_welcome *welcome
 	fds->fd[0] = -1;
 	if (err != BASE_OK)
 		goto fail;
+	if (p->config.gids != CONFIG_GIDS_ALL && (uint32_t)p->config.gids != netdev_shared_profile(p->netdev))
+		base_warn("the broker that runs was started with other GID tables than SOFTVERBS_GIDS wants here; they stay as they are "
+			"until it ends (when no program needs it)");
 	p->vault[0] = fds->fd[1];
 	p->vault[1] = fds->fd[2];
 	if (welcome->wire)
