@@ -30,7 +30,7 @@ int hca_ah_attr_check(const struct hca_ah_attr *attr)
 int hca_ah_create(struct hca_pd *pd, const struct hca_ah_attr *attr, struct hca_ah **out)
 {
 	const struct hca_device_config *config = &pd->context->device->config;
-	int err = hca_ah_attr_check(attr);
+	int err = hca_device_is_lost(pd->context->device) ? BASE_ERR_IO : hca_ah_attr_check(attr);
 
 	if (err != 0)
 		return err;

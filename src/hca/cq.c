@@ -49,6 +49,8 @@ static void copy_entry(struct hca_cq_ring *to, uint32_t at, const struct hca_cq_
 
 int hca_cq_create(struct hca_context *context, struct hca_cq_attr *attr, struct hca_cq **out)
 {
+	if (hca_device_is_lost(context->device))
+		return BASE_ERR_IO;
 	if (attr->cqe == 0 || attr->cqe > HCA_MAX_CQE || attr->comp_vector >= HCA_COMP_VECTORS) {
 		base_explain("CQ refused: %u entries (1 to %u), completion vector %u (below %u)", attr->cqe, HCA_MAX_CQE,
 			     attr->comp_vector, HCA_COMP_VECTORS);

@@ -8,6 +8,7 @@
 #include "hca/device_internal.h"
 #include "hca/event_fd.h"
 #include "hca/limits.h"
+#include "hca/qp_internal.h"
 #include "hca/qp_type.h"
 #include "wire/mtu.h"
 
@@ -26,7 +27,18 @@ enum {
 	CAP_MEM_WINDOW_TYPE_2A = 1 << 23,
 	CAP_MEM_WINDOW_TYPE_2B = 1 << 24,
 };
-enum { PORT_CAP_CM_SUP = 1 << 16, PHYS_STATE_DISABLED = 3, PHYS_STATE_LINK_UP = 5, WIDTH_1X = 1, SPEED_10G = 4 };
+enum { PORT_CAP_CM_SUP = 1 << 16, PHYS_STATE_DISABLED = 3, PHYS_STATE_LINK_UP = 5 };
+/* Values of active_width and active_speed. */
+enum { WIDTH_1X = 1, WIDTH_4X = 2, SPEED_SDR = 1, SPEED_DDR = 2, SPEED_QDR = 4, SPEED_FDR10 = 8, SPEED_EDR = 32 };
+
+/* How Linux says the speed of an Ethernet interface in InfiniBand's terms: the first row that is fast enough. */
+static const struct {
+	uint32_t mbps;
+	uint8_t width, speed;
+} speeds[] = {
+	{ 1000, WIDTH_1X, SPEED_SDR }, { 10000, WIDTH_1X, SPEED_FDR10 }, { 20000, WIDTH_4X, SPEED_DDR }, { 25000, WIDTH_1X, SPEED_EDR },
+	{ 40000, WIDTH_4X, SPEED_FDR10 }, { UINT32_MAX, WIDTH_4X, SPEED_EDR },
+};
 
 static const char *const port_counter_names[HCA_PORT_COUNTERS] = {
 	[HCA_PORT_SENT_PACKETS] = "sent_packets",
@@ -88,6 +100,7 @@ int hca_device_create(const struct hca_device_config *config, struct hca_device 
 	}
 	atomic_init(&device->active_mtu, config->active_mtu);
 	atomic_init(&device->active, config->port_active);
+	atomic_init(&device->speed, config->speed);
 	pthread_mutex_init(&device->lock, NULL);
 	*out = device;
 	return 0;
@@ -154,9 +167,17 @@ void hca_device_query_port(const struct hca_device *device, struct hca_port_attr
 		.pkey_tbl_len = 1,
 		.phys_state = active ? PHYS_STATE_LINK_UP : PHYS_STATE_DISABLED,
 		.active_width = WIDTH_1X,
-		.active_speed = SPEED_10G,
+		.active_speed = SPEED_QDR, /* lo and others that know none */
 		.max_vl_num = 1,
 	};
+	uint32_t mbps = atomic_load_explicit(&device->speed, memory_order_relaxed);
+	for (size_t i = 0; mbps != 0 && i < sizeof(speeds) / sizeof(speeds[0]); i++) {
+		if (mbps > speeds[i].mbps)
+			continue;
+		out->active_width = speeds[i].width;
+		out->active_speed = speeds[i].speed;
+		break;
+	}
 }
 
 static void raise_on_contexts(struct hca_device *device, enum hca_async_type type)
@@ -167,8 +188,9 @@ static void raise_on_contexts(struct hca_device *device, enum hca_async_type typ
 	pthread_mutex_unlock(&device->lock);
 }
 
-void hca_device_port_set(struct hca_device *device, bool active, int active_mtu)
+void hca_device_port_set(struct hca_device *device, bool active, int active_mtu, uint32_t speed)
 {
+	atomic_store_explicit(&device->speed, speed, memory_order_relaxed);
 	if (wire_mtu_bytes(active_mtu) != 0)
 		atomic_store_explicit(&device->active_mtu, active_mtu, memory_order_relaxed);
 	if (atomic_exchange_explicit(&device->active, active, memory_order_relaxed) != active)
@@ -182,7 +204,22 @@ void hca_device_gids_changed(struct hca_device *device)
 
 void hca_device_lost(struct hca_device *device)
 {
+	const struct hca_engine *engine = &device->config.engine;
+
+	if (atomic_exchange(&device->lost, true))
+		return;
+	hca_device_port_set(device, false, WIRE_MTU_CODE_MIN, 0);
 	raise_on_contexts(device, HCA_ASYNC_DEVICE_FATAL);
+	/* Whoever moves a QP looks at `lost` under this lock, so none is missed that has left RESET. */
+	engine->ops->lock(engine->context);
+	for (struct hca_qp *qp = device->qps; qp != NULL; qp = hca_qp_device_next(qp))
+		hca_qp_lost(qp);
+	engine->ops->unlock(engine->context);
+}
+
+bool hca_device_is_lost(const struct hca_device *device)
+{
+	return atomic_load(&device->lost);
 }
 
 int hca_context_open(struct hca_device *device, void *user, struct hca_context **out)

@@ -54,6 +54,7 @@ struct hca_device_config {
 	struct hca_ece ece;           /* what its QPs offer; all zero: it has no ECE */
 	int active_mtu;               /* a code, 1..5 */
 	bool port_active;
+	uint32_t speed;               /* of the interface, Mb/s; 0: not known */
 	bool windows_2a;              /* windows of type 2 are of kind 2A; false: 2B, which asks for the domain as well */
 };
 
@@ -87,11 +88,16 @@ int hca_device_destroy(struct hca_device *device);
 void hca_device_query(const struct hca_device *device, struct hca_device_attr *out);
 void hca_device_query_port(const struct hca_device *device, struct hca_port_attr *out);
 /* The interface changed. Raises PORT_ACTIVE or PORT_ERR on every context when `active` differs from before. */
-void hca_device_port_set(struct hca_device *device, bool active, int active_mtu);
+void hca_device_port_set(struct hca_device *device, bool active, int active_mtu, uint32_t speed);
 /* The GID table changed: GID_CHANGE on every context. */
 void hca_device_gids_changed(struct hca_device *device);
-/* The interface is gone: DEVICE_FATAL on every context. */
+/*
+ * The interface is gone, and with it this device, for good: the port is down, DEVICE_FATAL is raised on every context, every QP goes
+ * to error and flushes. From now on BASE_ERR_IO is the answer to whatever makes or changes an object; destroying goes as always.
+ * A second call does nothing. No lock is held.
+ */
 void hca_device_lost(struct hca_device *device);
+bool hca_device_is_lost(const struct hca_device *device);
 
 /* BASE_ERR_NOMEM: memory or descriptors. `user` comes back with port and device events. */
 int hca_context_open(struct hca_device *device, void *user, struct hca_context **out);

@@ -53,7 +53,10 @@ struct hca_device {
 	_Atomic uint64_t *counters; /* enum hca_port_counter; progress lock */
 	_Atomic uint64_t dm_used; /* bytes of device memory */
 	_Atomic int active_mtu;
+	_Atomic uint32_t speed;
 	_Atomic bool active;
+	_Atomic bool lost; /* set once, before the walk over `qps` */
+	struct hca_qp *qps; /* progress lock */
 	pthread_mutex_t lock; /* of the list of contexts; before any async_lock */
 	struct hca_context *contexts;
 	struct hca_xrc_domain *xrc_domains; /* lock */

@@ -183,6 +183,45 @@ static void destroy_waits_for_acks(void **state)
 	f->cq = fake_cq(f->w, 4, f->channel);
 }
 
+static void lost_device(void **state)
+{
+	struct fixture *f = *state;
+	struct hca_async_event event;
+	struct hca_port_attr port;
+	struct hca_pd *pd;
+
+	hca_device_lost(f->w->device);
+	hca_device_lost(f->w->device);
+	assert_true(hca_device_is_lost(f->w->device));
+	assert_int_equal(hca_async_get(f->w->context, &event), 0);
+	assert_int_equal(event.type, HCA_ASYNC_DEVICE_FATAL);
+	assert_int_equal(hca_async_get(f->w->context, &event), 0);
+	assert_int_equal(event.type, HCA_ASYNC_PORT_ERR);
+	assert_int_equal(hca_async_get(f->w->context, &event), BASE_ERR_AGAIN);
+	hca_device_query_port(f->w->device, &port);
+	assert_int_equal(port.state, HCA_PORT_DOWN);
+	assert_int_equal(hca_pd_alloc(f->w->context, NULL, &pd), BASE_ERR_IO);
+	assert_int_equal(hca_device_destroy(f->w->device), BASE_ERR_BUSY);
+}
+
+static void port_speeds(void **state)
+{
+	static const struct {
+		uint32_t mbps;
+		uint8_t width, speed;
+	} rows[] = { { 0, 1, 4 }, { 10, 1, 1 }, { 1000, 1, 1 }, { 2500, 1, 8 }, { 10000, 1, 8 }, { 25000, 1, 32 }, { 40000, 2, 8 },
+		     { 100000, 2, 32 }, { 400000, 2, 32 } };
+	struct fixture *f = *state;
+	struct hca_port_attr port;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		hca_device_port_set(f->w->device, true, 3, rows[i].mbps);
+		hca_device_query_port(f->w->device, &port);
+		assert_int_equal(port.active_width, rows[i].width);
+		assert_int_equal(port.active_speed, rows[i].speed);
+	}
+}
+
 static void async_events(void **state)
 {
 	struct fixture *f = *state;
@@ -190,9 +229,9 @@ static void async_events(void **state)
 	int fd = hca_async_fd(f->w->context);
 
 	assert_int_equal(hca_async_get(f->w->context, &event), BASE_ERR_AGAIN);
-	hca_device_port_set(f->w->device, true, 3);
+	hca_device_port_set(f->w->device, true, 3, 0);
 	assert_false(readable(fd));
-	hca_device_port_set(f->w->device, false, 3);
+	hca_device_port_set(f->w->device, false, 3, 0);
 	hca_device_gids_changed(f->w->device);
 	hca_device_gids_changed(f->w->device); /* once until taken */
 	assert_int_equal(hca_async_get(f->w->context, &event), 0);
@@ -488,6 +527,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(descriptor_is_readable_while_events_wait, setup, teardown),
 		cmocka_unit_test_setup_teardown(destroy_waits_for_acks, setup, teardown),
 		cmocka_unit_test_setup_teardown(async_events, setup, teardown),
+		cmocka_unit_test_setup_teardown(lost_device, setup, teardown),
+		cmocka_unit_test_setup_teardown(port_speeds, setup, teardown),
 		cmocka_unit_test_setup_teardown(resize_and_limits, setup, teardown),
 		cmocka_unit_test_setup_teardown(srq_resize_under_way, setup, teardown),
 		cmocka_unit_test_setup_teardown(moderation, setup, teardown),

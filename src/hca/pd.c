@@ -22,8 +22,11 @@ static struct hca_pd *pd_make(struct hca_context *context, void *user)
 int hca_pd_alloc(struct hca_context *context, void *user, struct hca_pd **out)
 {
 	static _Atomic uint32_t last_number;
-	struct hca_pd *pd = pd_make(context, user);
+	struct hca_pd *pd;
 
+	if (hca_device_is_lost(context->device))
+		return BASE_ERR_IO;
+	pd = pd_make(context, user);
 	if (pd == NULL)
 		return BASE_ERR_NOMEM;
 	/* 2^32 domains in one process would have to live at once, or an old number be in a region still, for two to meet. */

@@ -40,6 +40,8 @@ static int init_check(const struct hca_pd *pd, const struct hca_qp_init *init)
 {
 	const struct hca_qp_cap *cap = &init->cap;
 
+	if (hca_device_is_lost(pd->context->device))
+		return BASE_ERR_IO;
 	if (!hca_qp_transition_exists(init->type, HCA_QPS_RESET, HCA_QPS_INIT))
 		return BASE_ERR_INVAL;
 	if (hca_qp_type_ops_find(init->type) == NULL) {
@@ -110,6 +112,37 @@ static void export_begin(struct hca_qp *qp)
 	atomic_store_explicit(&qp->exported->qpn, qp->flow.qpn, memory_order_release);
 }
 
+static void device_list_add(struct hca_qp *qp)
+{
+	struct hca_qp **first = &qp->context->device->qps;
+
+	qp->device_next = *first;
+	if (*first != NULL)
+		(*first)->device_prev = qp;
+	*first = qp;
+}
+
+static void device_list_remove(struct hca_qp *qp)
+{
+	if (qp->device_prev != NULL)
+		qp->device_prev->device_next = qp->device_next;
+	else
+		qp->context->device->qps = qp->device_next;
+	if (qp->device_next != NULL)
+		qp->device_next->device_prev = qp->device_prev;
+}
+
+void hca_qp_lost(struct hca_qp *qp)
+{
+	const struct hca_engine *engine = hca_context_engine(qp->context);
+
+	if (transport_qp_state(&qp->transport) == TRANSPORT_RESET)
+		return;
+	qp->ops->transport->to_error(&qp->transport);
+	hca_qp_state_follow(qp);
+	engine->ops->schedule(engine->context, &qp->flow);
+}
+
 int hca_qp_create(struct hca_pd *pd, struct hca_qp_init *init, struct hca_qp **out)
 {
 	static _Atomic uint64_t last_owner;
@@ -162,6 +195,7 @@ int hca_qp_create(struct hca_pd *pd, struct hca_qp_init *init, struct hca_qp **o
 		goto fini_rq;
 	engine->ops->lock(engine->context);
 	export_begin(qp);
+	device_list_add(qp);
 	engine->ops->unlock(engine->context);
 	hca_pd_get(pd);
 	atomic_fetch_add(&qp->send_cq->users, 1);
@@ -187,6 +221,9 @@ void hca_qp_destroy(struct hca_qp *qp)
 	const struct hca_engine *engine = hca_context_engine(qp->context);
 
 	hca_mcast_forget(qp);
+	engine->ops->lock(engine->context);
+	device_list_remove(qp);
+	engine->ops->unlock(engine->context);
 	/* Only the reliable owe their peer something. */
 	engine->ops->flow_remove(engine->context, &qp->flow, qp->ops->is_reliable);
 	if (qp->srq != NULL)

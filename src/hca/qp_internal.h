@@ -37,6 +37,7 @@ struct hca_qp {
 	bool sq_sig_all;
 	struct hca_async_source source;
 	struct export_qp *exported;
+	struct hca_qp *device_next, *device_prev; /* all of a device; progress lock */
 
 	/* Follows the transport's state; written with the progress lock held, read by anybody. */
 	_Atomic uint32_t state;
@@ -110,5 +111,11 @@ void hca_qp_ece_forget(struct hca_qp *qp);
 void hca_qp_receives_forget(struct hca_qp *qp);
 /* Makes `state` and the export follow. Progress lock held. */
 void hca_qp_state_follow(struct hca_qp *qp);
+/* Its device is gone: to error, unless it was never used. Progress lock held. */
+void hca_qp_lost(struct hca_qp *qp);
+static inline struct hca_qp *hca_qp_device_next(const struct hca_qp *qp)
+{
+	return qp->device_next;
+}
 
 #endif

@@ -174,6 +174,8 @@ static int modify_locked(struct hca_qp *qp, const struct hca_qp_attr *attr, uint
 	struct hca_qp_attr merged = qp->attr;
 	struct link_path path;
 
+	if (hca_device_is_lost(qp->context->device))
+		return BASE_ERR_IO;
 	if (to > HCA_QPS_ERR)
 		return BASE_ERR_INVAL;
 	int err = hca_qp_transition_check(qp->type, (enum hca_qp_state)from, (enum hca_qp_state)to, mask, &missing, &refused);
@@ -216,6 +218,10 @@ static int modify_locked(struct hca_qp *qp, const struct hca_qp_attr *attr, uint
 		engine->ops->schedule(engine->context, &qp->flow);
 		engine->ops->unlock(engine->context);
 		engine->ops->lock(engine->context);
+	}
+	if (hca_device_is_lost(qp->context->device)) {
+		engine->ops->unlock(engine->context);
+		return BASE_ERR_IO;
 	}
 	if ((uint32_t)transport_qp_state(&qp->transport) != from && to != HCA_QPS_RESET && to != HCA_QPS_ERR) {
 		hca_qp_state_follow(qp);

@@ -11,6 +11,8 @@
 
 int hca_srq_create(struct hca_pd *pd, struct hca_srq_attr *attr, void *user, struct hca_srq **out)
 {
+	if (hca_device_is_lost(pd->context->device))
+		return BASE_ERR_IO;
 	if (attr->max_wr == 0 || attr->max_wr > HCA_MAX_SRQ_WR || attr->max_sge > HCA_MAX_SRQ_SGE)
 		return BASE_ERR_INVAL;
 	struct hca_srq *srq = calloc(1, sizeof(*srq));

@@ -182,15 +182,13 @@ static bool list_remove(struct verbs_context_object *object)
 static int context_open(struct verbs_device *self, struct verbs_context_object *object)
 {
 	struct ibv_context *context = &object->ex.context;
-	int err = verbs_device_start(self);
+	int err;
 
-	if (err != 0)
-		return err;
 	object->sharers = malloc(sizeof(*object->sharers));
 	if (object->sharers == NULL)
 		return BASE_ERR_NOMEM;
 	*object->sharers = 1;
-	err = hca_context_open(self->hca, context, &object->hca);
+	err = verbs_device_open(self, context, &object->hca, &object->engine);
 	if (err != 0) {
 		free(object->sharers);
 		return err;
@@ -199,7 +197,7 @@ static int context_open(struct verbs_device *self, struct verbs_context_object *
 	context->cmd_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (context->cmd_fd < 0) {
 		err = base_err_from_errno(errno);
-		hca_context_close(object->hca);
+		verbs_device_close(object->hca);
 		free(object->sharers);
 	}
 	return err;
@@ -241,7 +239,7 @@ VERBS_PUBLIC struct ibv_context *ibv_open_device(struct ibv_device *device)
 		return verbs_null(err);
 	}
 	object->ex.context.async_fd = hca_async_fd(object->hca);
-	return context_show(object, self, self->engine);
+	return context_show(object, self, object->engine);
 }
 
 /* Whose open file it is a copy of, with a share in its adapter's context. NULL: of none here. */
@@ -292,7 +290,7 @@ VERBS_PUBLIC int ibv_close_device(struct ibv_context *context)
 	if (inherited || object->owns_async_fd)
 		close(context->async_fd);
 	bool is_last = !inherited && list_remove(object);
-	int err = is_last ? hca_context_close(object->hca) : 0;
+	int err = is_last ? verbs_device_close(object->hca) : 0;
 	pthread_setcancelstate(cancel, NULL);
 	if (inherited)
 		return 0;
@@ -316,7 +314,7 @@ int verbs_query_device(struct ibv_context *context, struct ibv_device_attr *attr
 {
 	struct hca_device_attr ours;
 
-	hca_device_query(verbs_context_of(context)->device->hca, &ours);
+	hca_device_query(hca_context_device(verbs_context_of(context)->hca), &ours);
 	*attr = (struct ibv_device_attr){
 		.node_guid = htobe64(ours.identity.node_guid),
 		.sys_image_guid = htobe64(ours.identity.sys_image_guid),

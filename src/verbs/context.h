@@ -17,8 +17,10 @@ struct verbs_device {
 	struct ibv_device ibv; /* first: a pointer to it is one to us */
 	unsigned index;        /* in the netdev table */
 	uint64_t node_guid;    /* host order */
-	struct hca_device *hca; /* made at first open, of the engine `engine` */
+	struct hca_device *hca; /* made at first open, of the engine `engine`; NULL: there is none, or its interface went */
 	struct process_engine *engine;
+	uint32_t ifindex;        /* that `hca` was made for */
+	uint64_t gid_generation; /* of its GIDs, as contexts know them */
 };
 
 struct verbs_context_object {

@@ -142,6 +142,19 @@ static int active_mtu(const struct netdev_device *device)
 	return wire_mtu_active(device->mtu);
 }
 
+/*
+ * The interface went, or one with its name is there in its place: what is open is lost for good, and the next open makes an adapter
+ * anew. devices_lock held.
+ */
+static void device_lost(struct verbs_device *device)
+{
+	struct hca_device *hca = device->hca;
+
+	device->hca = NULL;
+	hca_device_lost(hca);
+	hca_device_destroy(hca); /* else with its last context */
+}
+
 /* Interfaces changed: from the progress thread, without the progress lock. */
 static void interfaces_changed(void *context, uint64_t changed)
 {
@@ -158,9 +171,14 @@ static void interfaces_changed(void *context, uint64_t changed)
 		bool there = verbs_device_read(device, device->engine->process, now) == 0;
 		if (there && (changed >> device->index & 1) == 0)
 			continue;
-		hca_device_port_set(device->hca, there && now->up, there ? active_mtu(now) : 1);
-		if (there)
+		if (!there || now->ifindex != device->ifindex) {
+			device_lost(device);
+			continue;
+		}
+		hca_device_port_set(device->hca, now->up, active_mtu(now), now->speed);
+		if (now->gid_generation != device->gid_generation)
 			hca_device_gids_changed(device->hca);
+		device->gid_generation = now->gid_generation;
 	}
 	pthread_mutex_unlock(&devices_lock);
 	free(now);
@@ -171,6 +189,8 @@ static int start_locked(struct verbs_device *device, struct process_engine *engi
 {
 	int err = verbs_device_read(device, engine->process, now);
 
+	if (err == 0 && now->ifindex == 0)
+		err = BASE_ERR_NODEV;
 	if (err != 0)
 		return err;
 	if (memory_engine != engine) {
@@ -192,6 +212,7 @@ static int start_locked(struct verbs_device *device, struct process_engine *engi
 		.export = engine->export,
 		.active_mtu = active_mtu(now),
 		.port_active = now->up,
+		.speed = now->speed,
 	};
 	snprintf(config.name, sizeof(config.name), "%.31s", device->ibv.name);
 	const struct config *set = process_config(engine->process);
@@ -206,16 +227,19 @@ static int start_locked(struct verbs_device *device, struct process_engine *engi
 	struct process_engine *before = device->engine;
 	device->engine = engine;
 	err = hca_device_create(&config, &device->hca);
-	if (err != 0)
+	if (err != 0) {
 		device->engine = before;
-	return err;
+		return err;
+	}
+	device->ifindex = now->ifindex;
+	device->gid_generation = now->gid_generation;
+	return 0;
 }
 
-int verbs_device_start(struct verbs_device *device)
+int verbs_device_open(struct verbs_device *device, void *user, struct hca_context **out, struct process_engine **engine)
 {
-	struct process_engine *engine;
 	struct netdev_device *now;
-	int err = process_engine_get(&engine);
+	int err = process_engine_get(engine);
 
 	if (err != 0)
 		return err;
@@ -223,11 +247,30 @@ int verbs_device_start(struct verbs_device *device)
 	if (now == NULL)
 		return BASE_ERR_NOMEM;
 	pthread_mutex_lock(&devices_lock);
+	/* Whoever opens it now must not get the one before: the notice may be on its way. */
+	if (device->hca != NULL && device->engine == *engine &&
+	    (verbs_device_read(device, (*engine)->process, now) != 0 || now->ifindex != device->ifindex))
+		device_lost(device);
 	/* A fork child's inherited adapter belongs to its parent's engine. */
-	if (device->hca == NULL || device->engine != engine)
-		err = start_locked(device, engine, now);
+	if (device->hca == NULL || device->engine != *engine)
+		err = start_locked(device, *engine, now);
+	if (err == 0)
+		err = hca_context_open(device->hca, user, out);
 	pthread_mutex_unlock(&devices_lock);
 	free(now);
+	return err;
+}
+
+int verbs_device_close(struct hca_context *context)
+{
+	struct hca_device *hca = hca_context_device(context);
+	int err;
+
+	pthread_mutex_lock(&devices_lock);
+	err = hca_context_close(context);
+	if (err == 0 && hca_device_is_lost(hca))
+		hca_device_destroy(hca); /* BASE_ERR_BUSY: it has more contexts */
+	pthread_mutex_unlock(&devices_lock);
 	return err;
 }
 

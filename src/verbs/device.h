@@ -8,8 +8,12 @@
 
 /* The interface behind the device as it is now. BASE_ERR_NODEV: it is gone. */
 int verbs_device_read(struct verbs_device *device, const struct process *process, struct netdev_device *out);
-/* The adapter of the device in this process, made at first use. Sets device->engine. Errors of process_engine_get(),
- * BASE_ERR_NODEV. */
-int verbs_device_start(struct verbs_device *device);
+/*
+ * A context of the device's adapter in this process, which is made at first use, and anew for an interface that was gone. The engine
+ * is the one that it runs on. Errors of process_engine_get() and hca_context_open(), BASE_ERR_NODEV: the interface is gone.
+ */
+int verbs_device_open(struct verbs_device *device, void *user, struct hca_context **out, struct process_engine **engine);
+/* Errors of hca_context_close(). An adapter whose interface is gone goes with its last context. */
+int verbs_device_close(struct hca_context *context);
 
 #endif

@@ -24,7 +24,11 @@ int verbs_query_port(struct ibv_context *context, uint8_t port_num, struct ibv_p
 
 	if (port_num < 1 || port_num > HCA_PORTS)
 		return EINVAL;
-	hca_device_query_port(verbs_context_of(context)->device->hca, &port);
+	struct hca_device *device = hca_context_device(verbs_context_of(context)->hca);
+
+	if (hca_device_is_lost(device))
+		return EIO;
+	hca_device_query_port(device, &port);
 	struct ibv_port_attr ours = {
 		.state = (enum ibv_port_state)port.state,
 		.max_mtu = (enum ibv_mtu)port.max_mtu,
@@ -59,16 +63,25 @@ VERBS_PUBLIC int ibv_query_port(struct ibv_context *context, uint8_t port_num, s
 	return verbs_query_port_old(context, port_num, port_attr);
 }
 
-/* BASE_ERR_INVAL: no such port or index. An empty entry is 0, with out->valid false. */
+/* BASE_ERR_INVAL: no such port or index; BASE_ERR_IO: the interface is gone. An empty entry is 0, with out->valid false. */
 static int read_gid(struct ibv_context *context, uint32_t port, uint32_t index, struct netdev_gid *out)
 {
 	struct verbs_context_object *self = verbs_context_of(context);
 
 	if (port < 1 || port > HCA_PORTS || index >= NETDEV_MAX_GIDS)
 		return BASE_ERR_INVAL;
+	if (hca_device_is_lost(hca_context_device(self->hca)))
+		return BASE_ERR_IO;
 	if (process_netdev_gid(self->engine->process, self->device->index, index, out) != 0)
 		memset(out, 0, sizeof(*out));
 	return 0;
+}
+
+/* -1 and errno. */
+static int gid_minus_one(int err)
+{
+	errno = base_err_to_errno(err);
+	return -1;
 }
 
 VERBS_PUBLIC int ibv_query_gid(struct ibv_context *context, uint8_t port_num, int index, union ibv_gid *gid)
@@ -77,7 +90,7 @@ VERBS_PUBLIC int ibv_query_gid(struct ibv_context *context, uint8_t port_num, in
 	int err = index < 0 ? BASE_ERR_INVAL : read_gid(context, port_num, (uint32_t)index, &ours);
 
 	if (err != 0)
-		return verbs_minus_one(err);
+		return gid_minus_one(err);
 	memset(gid, 0, sizeof(*gid));
 	if (ours.valid)
 		memcpy(gid->raw, ours.gid.raw, sizeof(gid->raw));
@@ -91,7 +104,7 @@ VERBS_PUBLIC int ibv_query_gid_type(struct ibv_context *context, uint8_t port_nu
 	int err = read_gid(context, port_num, index, &ours);
 
 	if (err != 0)
-		return verbs_minus_one(err);
+		return gid_minus_one(err);
 	*type = ours.valid && ours.type == WIRE_GID_ROCE_V2 ? VERBS_GID_SYSFS_ROCE_V2 : VERBS_GID_SYSFS_IB_ROCE_V1;
 	return 0;
 }
@@ -112,11 +125,13 @@ VERBS_PUBLIC int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port_nu
 				   uint32_t flags, size_t entry_size)
 {
 	struct netdev_gid ours;
+	int err;
 
 	if (flags != 0)
 		return EOPNOTSUPP;
-	if (entry_size < GID_ENTRY_BYTES || read_gid(context, port_num, gid_index, &ours) != 0)
-		return EINVAL;
+	err = entry_size < GID_ENTRY_BYTES ? BASE_ERR_INVAL : read_gid(context, port_num, gid_index, &ours);
+	if (err != 0)
+		return base_err_to_errno(err);
 	if (!ours.valid)
 		return ENODATA;
 	fill_entry(entry, &ours, port_num, gid_index, entry_size);

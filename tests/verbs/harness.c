@@ -23,6 +23,8 @@ enum { SKIPPED = 77, ORDINARY_USER = 65534, PEER_MS = 100000, PEERS_MAX = 32 };
 
 static const char *running;
 static pid_t case_pid;
+static bool wants_interfaces;
+static int admin_fd = -1;
 
 void harness_fail(const char *file, int line, const char *format, ...)
 {
@@ -66,6 +68,75 @@ uint64_t harness_now_ms(void)
 	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
 }
 
+void harness_wants_interfaces(void)
+{
+	wants_interfaces = true;
+}
+
+/* Stays root, and ends with the last of those that could ask it. */
+static void admin_start(void)
+{
+	int ends[2], status;
+	char command[512];
+	ssize_t n;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+		abort();
+	fflush(NULL);
+	pid_t pid = fork();
+	if (pid < 0)
+		abort();
+	if (pid > 0) {
+		close(ends[1]);
+		admin_fd = ends[0];
+		return;
+	}
+	close(ends[0]);
+	while ((n = recv(ends[1], command, sizeof(command) - 1, 0)) > 0) {
+		command[n] = '\0';
+		status = system(command);
+		if (send(ends[1], &status, sizeof(status), MSG_NOSIGNAL) < 0)
+			break;
+	}
+	_exit(0);
+}
+
+static int admin_run(char command[512], const char *format, va_list args)
+{
+	int status;
+
+	if (admin_fd < 0)
+		harness_skip("changing interfaces needs root and a network namespace");
+	snprintf(command, 512, "ip ");
+	vsnprintf(command + 3, 512 - 3, format, args);
+	need(send(admin_fd, command, strlen(command), MSG_NOSIGNAL) > 0);
+	need(recv(admin_fd, &status, sizeof(status), 0) == sizeof(status));
+	return status;
+}
+
+void harness_ip(const char *format, ...)
+{
+	char command[512];
+	va_list args;
+
+	va_start(args, format);
+	int status = admin_run(command, format, args);
+	va_end(args);
+	if (status != 0)
+		harness_fail(__FILE__, __LINE__, "%s: status %d", command, status);
+}
+
+bool harness_ip_can(const char *format, ...)
+{
+	char command[512];
+	va_list args;
+
+	va_start(args, format);
+	int status = admin_run(command, format, args);
+	va_end(args);
+	return status == 0;
+}
+
 /* A namespace of our own keeps other users of port 4791 out; without it the cases run where we are. */
 static void leave_root(void)
 {
@@ -79,6 +150,8 @@ static void leave_root(void)
 		if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &lo) != 0)
 			perror("  the loopback interface does not come up");
 		close(fd);
+		if (wants_interfaces)
+			admin_start();
 	}
 	if (setgroups(0, NULL) != 0 || setgid(ORDINARY_USER) != 0 || setuid(ORDINARY_USER) != 0)
 		abort();

@@ -23,6 +23,16 @@ struct harness_case {
 	void (*run)(void);
 };
 
+/*
+ * Before harness_main(): cases will change interfaces by harness_ip(). Without root, and without a namespace of their own, those
+ * that do are skipped.
+ */
+void harness_wants_interfaces(void);
+/* `ip` with these arguments, by root, in the namespace of the cases: must end with 0. One thread at a time. */
+void harness_ip(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Whether it did. */
+bool harness_ip_can(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* Arguments: names of cases to run, all without. Exit code for main(): 77 when every case that ran was skipped. */
 int harness_main(int argc, char **argv, const struct harness_case *cases, size_t count);
 
@@ -112,7 +122,8 @@ struct rc {
 };
 
 struct ibv_context *rc_device_open(void);
-/* The index of a RoCE v2 GID that is 127.0.0.1. */
+struct ibv_context *rc_device_open_named(const char *name);
+/* The index of the first RoCE v2 GID that is an IPv4 address: 127.0.0.1 of sv_lo. */
 int rc_gid_find(struct ibv_context *context, union ibv_gid *gid);
 void rc_open(struct rc *rc, const struct rc_options *options); /* NULL: defaults */
 void rc_close(struct rc *rc);

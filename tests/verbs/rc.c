@@ -11,13 +11,18 @@ enum { ALL_ACCESS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCES
 
 struct ibv_context *rc_device_open(void)
 {
+	return rc_device_open_named("sv_lo");
+}
+
+struct ibv_context *rc_device_open_named(const char *name)
+{
 	int count;
 	struct ibv_device **list = ibv_get_device_list(&count);
 	struct ibv_context *context = NULL;
 
 	need(list != NULL);
 	for (int i = 0; i < count; i++)
-		if (strcmp(ibv_get_device_name(list[i]), "sv_lo") == 0) {
+		if (strcmp(ibv_get_device_name(list[i]), name) == 0) {
 			context = ibv_open_device(list[i]);
 			break;
 		}
@@ -28,17 +33,17 @@ struct ibv_context *rc_device_open(void)
 
 int rc_gid_find(struct ibv_context *context, union ibv_gid *gid)
 {
-	static const unsigned char wanted[16] = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 127, 0, 0, 1 };
+	static const unsigned char mapped[12] = { [10] = 0xff, [11] = 0xff };
 	struct ibv_gid_entry entries[64];
 	ssize_t count = ibv_query_gid_table(context, entries, 64, 0);
 
 	need(count > 0);
 	for (ssize_t i = 0; i < count; i++)
-		if (entries[i].gid_type == IBV_GID_TYPE_ROCE_V2 && memcmp(entries[i].gid.raw, wanted, 16) == 0) {
+		if (entries[i].gid_type == IBV_GID_TYPE_ROCE_V2 && memcmp(entries[i].gid.raw, mapped, 12) == 0) {
 			*gid = entries[i].gid;
 			return (int)entries[i].gid_index;
 		}
-	harness_fail(__FILE__, __LINE__, "no RoCE v2 GID is 127.0.0.1");
+	harness_fail(__FILE__, __LINE__, "no RoCE v2 GID is an IPv4 address");
 }
 
 static uint8_t or_default(uint8_t value, uint8_t standard)
