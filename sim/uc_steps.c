@@ -490,11 +490,24 @@ static void ud_receive_begins_with_the_grh(void **state)
 	assert_int_equal(deliver(o, &run), UD_TOOK);
 	assert_int_equal(ud_received(o, &c), 100);
 	assert_int_equal(c.wc_flags, TRANSPORT_WC_GRH);
+	/* What it came under is told from the area: a GRH, IPv6, IPv4 (whatever stands in the half that is not IPv4's), nothing. */
+	static const struct {
+		uint8_t at0, at6, at20, sl;
+	} areas[] = { { 0x60, 0x1b, 0, 0 }, { 0x6f, 17, 0x45, 9 }, { 0, 17, 0x45, 10 }, { 0, 0, 0, 0 } };
+
+	for (unsigned int i = 0; i < sizeof(areas) / sizeof(*areas); i++) {
+		memset(grh, 0, sizeof(grh));
+		grh[0] = areas[i].at0, grh[6] = areas[i].at6, grh[20] = areas[i].at20;
+		post_recv(o, 139, KEY);
+		assert_int_equal(deliver(o, &run), UD_TOOK);
+		assert_int_equal(ud_received(o, &c), 200 + 100 * (int)i);
+		assert_int_equal(c.sl, areas[i].sl);
+	}
 	/* Nothing at all is a message, too. */
 	post_recv(o, 40, KEY);
 	run = packet(WIRE_UD_SEND_ONLY, 1, 0);
 	assert_int_equal(deliver(o, &run), UD_TOOK);
-	assert_int_equal(ud_received(o, &c), 200);
+	assert_int_equal(ud_received(o, &c), 600);
 	assert_int_equal(c.byte_len, 40);
 	close_qp(o);
 }

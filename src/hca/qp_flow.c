@@ -107,6 +107,7 @@ static void push(struct hca_qp *qp, struct hca_cq *cq, const struct transport_co
 			.qp_num = qp->flow.qpn,
 			.src_qp = done->src_qpn,
 			.wc_flags = done->wc_flags,
+			.sl = done->sl,
 		},
 		/* Receives of an XRC target are its SRQ's: they stay when it goes. */
 		.qp = qp->xrc != NULL ? NULL : qp,

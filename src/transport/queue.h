@@ -176,6 +176,12 @@ enum transport_wc_opcode {
 /* Values of enum ibv_wc_flags. */
 enum transport_wc_flags { TRANSPORT_WC_GRH = 1, TRANSPORT_WC_WITH_IMM = 2, TRANSPORT_WC_WITH_INV = 8 };
 
+/*
+ * What a datagram came under: the flag that annex 17 (A17.4.5.1) has in a completion. It stands in ibv_wc.sl, as from adapters whose
+ * programs look there to know how much of the GRH area is an IPv4 header (decision 0098).
+ */
+enum transport_wc_network { TRANSPORT_WC_UNDER_GRH = 0, TRANSPORT_WC_UNDER_IPV6 = 8 | 1, TRANSPORT_WC_UNDER_IPV4 = 8 | 2 };
+
 struct transport_completion {
 	uint64_t wr_id;
 	uint32_t status;     /* enum transport_status */
@@ -187,6 +193,7 @@ struct transport_completion {
 	uint32_t index;      /* send: the SQ index; receive: transport_recv.index */
 	uint32_t srqn;       /* receives of XRC targets: transport_recv.srqn */
 	uint8_t wc_flags;
+	uint8_t sl;          /* received datagrams: enum transport_wc_network, else 0 */
 	bool solicited;      /* the message asked for an event (SE), receives only */
 	bool signaled;       /* sends: false means: free the slot, write no CQE */
 };

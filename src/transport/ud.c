@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "transport/message.h"
 #include "transport/sq.h"
+#include "wire/ip.h"
 #include "wire/opcode.h"
 #include "wire/psn.h"
 
@@ -97,6 +98,14 @@ static int place(struct transport_qp *qp, const struct transport_run *run, const
 	return ops->scatter(qp->memory.host, recv->sge, recv->num_sge, UD_GRH_BYTES, run->head.payload, run->head.payload_len);
 }
 
+/* Told from the area itself: an IPv4 header leaves its front half alone, and version 6 stands at the front of the others. */
+static uint8_t network_of(const uint8_t grh[UD_GRH_BYTES])
+{
+	if (grh[0] >> 4 != 6)
+		return grh[UD_GRH_BYTES - WIRE_IPV4_BYTES] >> 4 == 4 ? TRANSPORT_WC_UNDER_IPV4 : TRANSPORT_WC_UNDER_GRH;
+	return grh[6] == WIRE_PROTOCOL_UDP ? TRANSPORT_WC_UNDER_IPV6 : TRANSPORT_WC_UNDER_GRH;
+}
+
 enum ud_verdict ud_receive(struct transport_qp *qp, uint64_t now, const struct transport_run *run, const uint8_t *grh, bool give_up)
 {
 	const struct wire_opcode *op = wire_opcode_find(run->head.bth.opcode);
@@ -137,6 +146,7 @@ enum ud_verdict ud_receive(struct transport_qp *qp, uint64_t now, const struct t
 		.imm_or_inv = imm ? run->head.imm : 0,
 		.src_qpn = run->head.deth.src_qpn,
 		.wc_flags = (uint8_t)(TRANSPORT_WC_GRH | (imm ? TRANSPORT_WC_WITH_IMM : 0)),
+		.sl = network_of(grh),
 		.solicited = run->head.bth.solicited,
 	});
 	return UD_TOOK;

@@ -52,7 +52,10 @@ VERBS_PUBLIC int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port_n
 			return 0;
 		}
 	}
-	/* On Ethernet every address handle needs the network header: without it there is nobody to answer. */
+	/*
+	 * On Ethernet every address handle needs the network header: without it there is nobody to answer. And wc->sl is no level
+	 * of service but what the datagram came under (decision 0098).
+	 */
 	if ((wc->wc_flags & IBV_WC_GRH) == 0 || grh == NULL || verbs_grh_view(&view, grh) != 0 ||
 	    gid_is_multicast(&view.destination)) {
 		errno = EINVAL;
@@ -64,7 +67,6 @@ VERBS_PUBLIC int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port_n
 		errno = EINVAL;
 		return -1;
 	}
-	attr.sl = wc->sl;
 	attr.is_global = 1;
 	attr.grh.dgid = view.source;
 	attr.grh.sgid_index = (uint8_t)index;

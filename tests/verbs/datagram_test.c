@@ -114,6 +114,17 @@ static void is_received(struct ud *ud, const struct ibv_wc *wc, uint32_t len)
 	need_equal(memcmp(ud->buf + wc->wr_id * SLOT_BYTES + GRH, ud->buf, len), 0);
 }
 
+/* What a completion says the datagram came under: 0 a GRH, 9 IPv6, 10 IPv4. */
+static int network_of(struct ibv_context *context, uint32_t gid_index)
+{
+	struct ibv_gid_entry entry;
+
+	need_equal(ibv_query_gid_ex(context, 1, gid_index, &entry, 0), 0);
+	if (entry.gid_type != IBV_GID_TYPE_ROCE_V2)
+		return 0;
+	return memcmp(entry.gid.raw, "\0\0\0\0\0\0\0\0\0\0\xff\xff", 12) == 0 ? 10 : 9;
+}
+
 /* Answers what it gets, until a datagram without payload. */
 static void answerer(struct peer *peer)
 {
@@ -133,6 +144,8 @@ static void answerer(struct peer *peer)
 		need_equal(ibv_init_ah_from_wc(ud.context, 1, &wc, grh, &attr), 0);
 		need_equal(attr.grh.sgid_index, ntohl(wc.imm_data));
 		need_equal(attr.grh.traffic_class, 0x20);
+		need_equal(wc.sl, network_of(ud.context, attr.grh.sgid_index));
+		need_equal(attr.sl, 0);
 		/* The kernel of a receiver tells the hop limit as it arrived. */
 		need_equal(attr.grh.hop_limit, 33);
 		struct ibv_ah *ah = ibv_create_ah_from_wc(ud.pd, &wc, grh, 1);
