@@ -42,7 +42,7 @@ static const char *state_text(uint32_t state) /* the numbers of enum ibv_qp_stat
 
 static const char *link_text(uint32_t kind) /* the numbers of enum link_kind */
 {
-	static const char *const texts[] = {"-", "shm", "udp"};
+	static const char *const texts[] = {"-", "shm", "udp", "raw"};
 
 	return kind < sizeof(texts) / sizeof(texts[0]) ? texts[kind] : "?";
 }

@@ -33,6 +33,11 @@ struct hca_device_ops {
 	int (*resolve_path)(void *context, const struct hca_ah_attr *ah, uint32_t dest_qpn, struct link_path *out);
 	/* Optional: the index of the interface that the device is; 0: not known. No lock is held. */
 	uint32_t (*interface)(void *context);
+	/*
+	 * Optional: a QP is attached to this group, or no longer. Best effort: without it what reaches the process is what groups were
+	 * joined elsewhere. Called without the progress lock, as often for leaving as for entering.
+	 */
+	void (*group)(void *context, uint32_t ifindex, const struct wire_gid *mgid, bool enter);
 };
 
 /* Who the device says it is. hca_identity_default() is a pair that Debian's perftest knows and gives inline data to. */

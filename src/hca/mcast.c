@@ -73,12 +73,22 @@ static struct hca_mcast_member **find(struct hca_mcast *mcast, const struct hca_
 	return at;
 }
 
+/* The member came into the table, or is out of it. No lock held. */
+static void tell(const struct hca_qp *qp, const struct hca_mcast_member *member, bool enter)
+{
+	const struct hca_device_config *config = &qp->context->device->config;
+
+	if (config->ops->group != NULL)
+		config->ops->group(config->ops_context, member->ifindex, &member->mgid, enter);
+}
+
 int hca_mcast_attach(struct hca_qp *qp, const struct wire_gid *mgid)
 {
 	const struct hca_engine *engine = hca_context_engine(qp->context);
 	struct hca_device *device = qp->context->device;
 	const struct hca_device_config *config = &device->config;
 	struct hca_mcast_member *member, **at;
+	bool added = false;
 	unsigned count;
 	int err = check(qp, mgid);
 
@@ -89,11 +99,14 @@ int hca_mcast_attach(struct hca_qp *qp, const struct wire_gid *mgid)
 		return BASE_ERR_NOMEM;
 	*member = (struct hca_mcast_member){ .mgid = *mgid, .qp = qp,
 		.ifindex = config->ops->interface == NULL ? 0 : config->ops->interface(config->ops_context) };
+	/* Once it is in the table, another thread may take it out. */
+	const struct hca_mcast_member told = *member;
+
 	engine->ops->lock(engine->context);
 	at = find(&device->mcast, qp, mgid, &count);
 	if (*at == NULL && count < HCA_MAX_MCAST_QP) {
 		*at = member;
-		member = NULL;
+		added = true;
 		if (!device->mcast.listening) {
 			device->mcast.flow.ops = &flow_ops;
 			engine->ops->group_add(engine->context, &device->mcast.flow);
@@ -103,7 +116,10 @@ int hca_mcast_attach(struct hca_qp *qp, const struct wire_gid *mgid)
 		err = BASE_ERR_NOMEM;
 	}
 	engine->ops->unlock(engine->context);
-	free(member);
+	if (added)
+		tell(qp, &told, true);
+	else
+		free(member);
 	return err;
 }
 
@@ -124,6 +140,7 @@ int hca_mcast_detach(struct hca_qp *qp, const struct wire_gid *mgid)
 	engine->ops->unlock(engine->context);
 	if (member == NULL)
 		return BASE_ERR_INVAL;
+	tell(qp, member, false);
 	free(member);
 	return 0;
 }
@@ -171,6 +188,7 @@ void hca_mcast_forget(struct hca_qp *qp)
 	engine->ops->unlock(engine->context);
 	for (; gone != NULL; gone = next) {
 		next = gone->next;
+		tell(qp, gone, false);
 		free(gone);
 	}
 }

@@ -18,6 +18,7 @@ const char *link_drop_name(enum link_drop drop)
 		[LINK_DROP_PEER_STALLED] = "peer_stalled",
 		[LINK_DROP_FAULT] = "fault",
 		[LINK_DROP_RECEIVE_FULL] = "receive_full",
+		[LINK_DROP_ADDRESS] = "address",
 	};
 
 	static_assert(sizeof(names) / sizeof(names[0]) == LINK_DROPS, "a name for each");

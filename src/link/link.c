@@ -20,6 +20,7 @@ struct link *link_create(const struct link_config *config)
 		goto free_link;
 	if (link_udp_init(&link->udp, config) != 0)
 		goto fini_shm;
+	link_raw_init(&link->raw, config);
 	return link;
 
 fini_shm:
@@ -33,9 +34,20 @@ void link_destroy(struct link *link)
 {
 	if (link == NULL)
 		return;
+	link_raw_fini(&link->raw);
 	link_udp_fini(&link->udp);
 	link_shm_fini(&link->shm);
 	free(link);
+}
+
+int link_raw_listen(struct link *link)
+{
+	return link_raw_start(&link->raw);
+}
+
+int link_raw_group(struct link *link, uint32_t ifindex, const struct wire_gid *mgid, bool enter)
+{
+	return link_raw_membership(&link->raw, ifindex, mgid, enter);
 }
 
 int link_shm_attach(struct link *link, uint8_t slot, uint64_t generation, void *pair, bool low, void *peer_wake,
@@ -67,6 +79,7 @@ int link_reserve(struct link *link, const struct link_path *path, struct transpo
 	case LINK_SHM:
 		return link_shm_reserve(&link->shm, path, room);
 	case LINK_UDP:
+	case LINK_RAW:
 		return link_udp_reserve(&link->udp, path, room);
 	case LINK_NOWHERE:
 	case LINK_KINDS:
@@ -83,6 +96,7 @@ void link_commit(struct link *link, const struct link_path *path, const struct t
 		link_shm_commit(&link->shm, path, run, used);
 		return;
 	case LINK_UDP:
+	case LINK_RAW:
 		link_udp_commit(&link->udp, path, run, used);
 		return;
 	case LINK_NOWHERE:
@@ -107,7 +121,7 @@ void link_want_room(struct link *link, const struct link_path *path)
 {
 	if (path->kind == LINK_SHM)
 		link_shm_want_room(&link->shm, (uint8_t)(path->dest_qpn >> 16));
-	else if (path->kind == LINK_UDP)
+	else if (path->kind == LINK_UDP || path->kind == LINK_RAW)
 		link_udp_want_room(&link->udp);
 }
 
@@ -126,12 +140,12 @@ bool link_room_take(struct link *link, uint64_t slots[4], bool *udp)
 unsigned link_receive(struct link *link, bool udp, bool scan, unsigned budget, link_sink *sink, void *context)
 {
 	unsigned done = link_shm_receive(&link->shm, scan, budget, sink, context);
+	/* A flood on the rings must not keep the others waiting for ever: each gets at least an eighth of what was asked for. */
+	const unsigned least = budget / 8 + 1;
 
-	/* A flood on the rings must not keep the socket waiting for ever: it gets at least an eighth of what was asked for. */
 	if (udp)
-		done += link_udp_receive(&link->udp, budget - done > budget / 8 ? budget - done : budget / 8 + 1, sink,
-				context);
-	return done;
+		done += link_udp_receive(&link->udp, budget > done + least ? budget - done : least, sink, context);
+	return done + link_raw_receive(&link->raw, budget > done + least ? budget - done : least, sink, context);
 }
 
 void link_keep(struct link *link)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The links of one process: shared memory to processes of the same broker, UDP to everybody else, behind one set of calls.
+ * The links of one process: shared memory to processes of the same broker, UDP and (RoCEv1) raw Ethernet to everybody else,
+ * behind one set of calls.
  *
  * A path says where a QP's packets go; its kind is chosen when the QP goes to RTR (for UD per address) and never
  * changes. Sending is reserve -> (transport fills the room) -> commit, any number of times, then flush. Receiving
@@ -23,6 +24,7 @@ enum link_kind {
 	LINK_NOWHERE, /* a path to nobody (peer process gone, no wire): everything offered is counted and forgotten */
 	LINK_SHM,
 	LINK_UDP,
+	LINK_RAW, /* RoCEv1: Ethernet frames */
 	LINK_KINDS
 };
 
@@ -37,10 +39,13 @@ struct link_path {
 	uint8_t traffic_class, hop_limit;
 	bool gso;               /* udp: the route may carry UDP_SEGMENT bursts */
 	bool unacked;           /* nobody acknowledges: on a wire the sender paces its bursts (udp_pace.h) */
+	/* raw: the interface that frames leave by, and their MACs; a frame to this host leaves by lo (raw.h) */
+	uint32_t frame_ifindex;
+	uint8_t frame_to[6], frame_from[6];
 };
 
 /*
- * A run that arrived. Everything is borrowed until the sink returns. Over UDP every run is one packet, and run.mtu,
+ * A run that arrived. Everything is borrowed until the sink returns. Over a wire every run is one packet, and run.mtu,
  * which it does not tell, is 0.
  */
 struct link_rx {
@@ -67,7 +72,8 @@ enum link_drop {
 	LINK_DROP_SEND_ERROR,   /* any other send error */
 	LINK_DROP_PEER_STALLED, /* UC/UD towards a process that stands still */
 	LINK_DROP_FAULT,        /* the fault plan wanted it */
-	LINK_DROP_RECEIVE_FULL, /* the kernel's count of datagrams lost to a full receive buffer (SO_RXQ_OVFL) */
+	LINK_DROP_RECEIVE_FULL, /* the kernel's count of what was lost to a full receive buffer or ring */
+	LINK_DROP_ADDRESS,      /* raw: a frame for another MAC, VLAN, GID or interface */
 	LINK_DROPS
 };
 
@@ -99,6 +105,13 @@ struct link_config {
 	struct link_counters *counters;
 	struct link_hooks hooks;
 	bool gso;                    /* may UDP_SEGMENT be used at all */
+	/*
+	 * A packet socket that hears nothing yet (netdev/packet.h), borrowed; 0 or less: none, and no RoCEv1 on the wire. raw_owns
+	 * tells whether the interface has this GID as RoCEv1: called for each frame, under the progress lock.
+	 */
+	int raw_socket;
+	bool (*raw_owns)(void *context, const struct wire_gid *gid, uint32_t ifindex);
+	void *raw_owns_context;
 	/* this process's wake-up, for what it sends to itself while its progress thread sleeps; 0 or less: none */
 	int own_eventfd;
 };
@@ -122,12 +135,20 @@ bool link_shm_is_attached(const struct link *link, uint8_t slot);
 uint64_t link_shm_peer_progress(const struct link *link, uint8_t slot);
 
 /*
+ * RoCEv1. listen: frames are heard from now on; idempotent. BASE_ERR_PERM: there is no packet socket; BASE_ERR_NOMEM, BASE_ERR_IO,
+ * which is logged. group: the interface hears the Ethernet group of this multicast GID, or no longer; counted per GID, and left
+ * with the socket. BASE_ERR_PERM, BASE_ERR_INVAL: not a group; BASE_ERR_NODEV, BASE_ERR_NOMEM.
+ */
+int link_raw_listen(struct link *link);
+int link_raw_group(struct link *link, uint32_t ifindex, const struct wire_gid *mgid, bool enter);
+
+/*
  * Room for one run. 0: *room is valid until the next call on this link. BASE_ERR_AGAIN: none now; after a want_room()
- * the slot (shm) or the socket (udp) will be reported by link_room_take(). BASE_ERR_GONE: never again. LINK_NOWHERE
+ * the slot (shm) or the sockets (udp, raw) will be reported by link_room_take(). BASE_ERR_GONE: never again. LINK_NOWHERE
  * always has room.
  */
 int link_reserve(struct link *link, const struct link_path *path, struct transport_room *room);
-/* `used` bytes of the room were filled for `run`. Adds ICRCs, counts, publishes (shm) or queues (udp). */
+/* `used` bytes of the room were filled for `run`. Adds ICRCs, counts, publishes (shm) or queues (udp, raw). */
 void link_commit(struct link *link, const struct link_path *path, const struct transport_run *run, size_t used);
 /* A run that was pulled into the room of a LINK_NOWHERE path is given up, and counted, for this reason. */
 void link_give_up(struct link *link, enum link_drop why, const struct transport_run *run);
@@ -142,15 +163,16 @@ void link_want_room(struct link *link, const struct link_path *path);
  */
 int link_room_fd(const struct link *link);
 /*
- * What got room since it was asked for: sets a bit per slot (shm) and *udp, clears the others. True if anything.
+ * What got room since it was asked for: sets a bit per slot (shm) and *udp (raw, too), clears the others. True if anything.
  * Cheap when nothing is wanted.
  */
 bool link_room_take(struct link *link, uint64_t slots[4], bool *udp);
 
 /*
- * Takes up to `budget` runs off all rings that have something, then (if udp) off the socket (which gets its eighth in
- * any case), and calls the sink for each. Returns how many. The sink may reserve and commit, but not attach, detach
- * or receive. `scan` looks at the tails of all attached rings, not only at those whose doorbell bit is set.
+ * Takes up to `budget` runs off all rings that have something, then (if udp) off the socket, then off the ring of frames, which
+ * costs no system call (each gets its eighth in any case), and calls the sink for each. Returns how many. The sink may reserve and
+ * commit, but not attach, detach or receive. `scan` looks at the tails of all attached rings, not only at those whose doorbell bit
+ * is set.
  */
 unsigned link_receive(struct link *link, bool udp, bool scan, unsigned budget, link_sink *sink, void *context);
 /*

@@ -25,6 +25,14 @@ struct link_path_address {
  */
 int link_path_udp(struct link_path *out, const struct link_path_address *in);
 
+/*
+ * A RoCEv1 path by raw Ethernet from interface in->ifindex to this MAC; a group's MAC is its GID's, whatever `to` is. With
+ * local_ifindex not 0 the destination is an address of that interface of this host: then the MACs do not count.
+ * BASE_ERR_UNSUPPORTED: not a v1 GID; BASE_ERR_UNREACH: a zero GID.
+ */
+int link_path_raw(struct link_path *out, const struct link_path_address *in, const uint8_t from[WIRE_MAC_BYTES],
+		  const uint8_t to[WIRE_MAC_BYTES], uint32_t local_ifindex);
+
 /* A path through shared memory, for any GID type, to a GID that device dest_ifindex of this host owns. */
 void link_path_shm(struct link_path *out, const struct link_path_address *in, uint32_t dest_ifindex);
 

@@ -60,26 +60,30 @@ static inline struct ipc_pair_header *test_header_make(uint8_t low, uint8_t high
 	return header;
 }
 
-static inline void test_end_make(struct test_end *end, uint8_t slot, int udp_socket, struct link_hooks hooks)
+/* `more` has what is not the same for all: sockets and hooks. */
+static inline void test_end_make_with(struct test_end *end, uint8_t slot, const struct link_config *more)
 {
-	struct link_config config;
+	struct link_config config = *more;
 
 	memset(end, 0, sizeof(*end));
 	end->slot = slot;
 	end->wake = test_wake_make();
 	end->eventfd = eventfd(0, EFD_CLOEXEC);
-	config = (struct link_config){
-		.slot = slot,
-		.udp_socket = udp_socket,
-		.wake_page = end->wake,
-		.counters = &end->counters,
-		.hooks = hooks,
-		.gso = true,
-		.own_eventfd = end->eventfd,
-	};
+	config.slot = slot;
+	config.wake_page = end->wake;
+	config.counters = &end->counters;
+	config.gso = true;
+	config.own_eventfd = end->eventfd;
 	end->link = link_create(&config);
 	if (end->link == NULL)
 		abort();
+}
+
+static inline void test_end_make(struct test_end *end, uint8_t slot, int udp_socket, struct link_hooks hooks)
+{
+	const struct link_config more = { .udp_socket = udp_socket, .hooks = hooks };
+
+	test_end_make_with(end, slot, &more);
 }
 
 static inline void test_end_free(struct test_end *end)

@@ -18,6 +18,8 @@
  * identification is expected to count up from 0 within a buffer; another one is solved for (wire/icrc.h). Pieces
  * beyond the budget wait for the next call.
  *
+ * RoCEv1 leaves in the same queue: its senders have packet sockets, and each packet is one message with its frame's headers.
+ *
  * What nobody acknowledges goes in bursts with pauses, per destination slot: see udp_pace.h. A path in its pause has no room,
  * and a timer makes the descriptor of link_room_fd() readable.
  */
@@ -45,6 +47,10 @@
 #define LINK_UDP_CONTROL_BYTES 256u
 #define LINK_UDP_SILENT 16u           /* looks without a datagram before the kernel is asked what it dropped */
 
+/* One for each destination slot, and as many for RoCEv1. */
+#define LINK_UDP_SENDERS_RAW ((unsigned)IPC_SLOTS)
+#define LINK_UDP_SENDERS (2u * IPC_SLOTS)
+
 struct link_udp_sender {
 	int fd;
 	int family;
@@ -59,13 +65,14 @@ struct link_udp_sender {
 /* Something that is sent with one call: a packet, or a burst of equal ones. */
 struct link_udp_message {
 	struct wire_gid sgid, dgid;
-	uint32_t ifindex;
+	uint32_t ifindex;       /* raw: that the frame leaves by */
 	uint32_t offset, bytes; /* in the arena */
 	uint32_t segment;       /* size of its first packet */
 	uint32_t flow_label;    /* sent over IPv6 */
 	uint16_t packets;
-	uint8_t slot;           /* of the destination */
+	uint16_t sender;        /* index of senders[] */
 	uint8_t traffic_class, hop_limit;
+	uint8_t frame_to[6], frame_from[6]; /* raw */
 	bool open;              /* another packet may join */
 };
 
@@ -82,6 +89,7 @@ struct link_udp {
 	struct link_counters *counters;
 	struct link_hooks hooks;
 	int socket;      /* the slot's; borrowed; -1: there is no wire */
+	bool raw;        /* packet sockets are to be had */
 	int room_epoll;
 	uint8_t slot;
 	bool gso;        /* cleared when the kernel refuses */
@@ -89,7 +97,7 @@ struct link_udp {
 	bool no_ipv6;    /* the host has none: AF_INET sockets */
 	bool complained; /* that there are no sockets */
 
-	struct link_udp_sender *senders[IPC_SLOTS];
+	struct link_udp_sender *senders[LINK_UDP_SENDERS];
 	uint8_t *arena;
 	uint32_t used;           /* of the arena */
 	uint32_t queued_bytes;
@@ -136,7 +144,7 @@ unsigned link_udp_cut(struct link_udp *udp, struct link_udp_datagram *d, const u
 /* udp_socket.c: how many datagrams the kernel dropped at this socket, modulo 2^32; 0 where it does not tell. */
 uint32_t link_udp_drops(int fd);
 
-/* udp_socket.c: the sender's socket for a slot, made at first use. NULL: none to be had, which is logged once. */
-struct link_udp_sender *link_udp_sender_get(struct link_udp *udp, uint8_t slot);
+/* udp_socket.c: the sender with this index, made at first use. NULL: no socket to be had, which is logged once. */
+struct link_udp_sender *link_udp_sender_get(struct link_udp *udp, unsigned index);
 
 #endif

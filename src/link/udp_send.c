@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <linux/if_packet.h>
 #include <netinet/udp.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -15,10 +16,12 @@
 #include "link/count.h"
 #include "link/hook.h"
 #include "link/path.h"
+#include "link/raw.h"
+#include "wire/frame.h"
 
-static inline uint8_t path_slot(const struct link_path *path)
+static inline unsigned path_sender(const struct link_path *path)
 {
-	return (uint8_t)(path->dest_qpn >> 16);
+	return (uint8_t)(path->dest_qpn >> 16) + (path->kind == LINK_RAW ? LINK_UDP_SENDERS_RAW : 0);
 }
 
 /* --- pauses: udp_pace.h -------------------------------------------------------------------------------------------------- */
@@ -69,9 +72,13 @@ static void end_pause(struct link_udp *udp)
 
 int link_udp_reserve(struct link_udp *udp, const struct link_path *path, struct transport_room *room)
 {
-	if (udp->socket < 0 || link_udp_sender_get(udp, path_slot(path)) == NULL)
+	struct link_udp_sender *sender = NULL;
+
+	if (path->kind == LINK_RAW ? udp->raw : udp->socket >= 0)
+		sender = link_udp_sender_get(udp, path_sender(path));
+	if (sender == NULL)
 		return BASE_ERR_GONE;
-	if (path->unacked && !may_burst(udp, &udp->senders[path_slot(path)]->pace))
+	if (path->unacked && !may_burst(udp, &sender->pace))
 		return BASE_ERR_AGAIN;
 	if (udp->queued_bytes >= LINK_UDP_FLUSH_BYTES || udp->message_count + LINK_UDP_BURST_PACKETS > LINK_UDP_MESSAGES)
 		link_udp_flush(udp);
@@ -81,7 +88,7 @@ int link_udp_reserve(struct link_udp *udp, const struct link_path *path, struct 
 		return BASE_ERR_AGAIN;
 	*room = (struct transport_room){
 		.buf = udp->arena + udp->used,
-		.bytes = path->unacked ? link_udp_pace_room(&udp->senders[path_slot(path)]->pace, LINK_UDP_BURST_BYTES)
+		.bytes = path->unacked ? link_udp_pace_room(&sender->pace, LINK_UDP_BURST_BYTES)
 				       : LINK_UDP_BURST_BYTES,
 		.packets = LINK_UDP_BURST_PACKETS,
 		.framed = true,
@@ -96,14 +103,17 @@ static const struct wire_icrc_flow *sender_flow(struct link_udp_sender *sender, 
 	if (!wire_gid_equal(&sender->sgid, &path->sgid) || !wire_gid_equal(&sender->dgid, &path->dgid)) {
 		sender->sgid = path->sgid;
 		sender->dgid = path->dgid;
-		wire_icrc_flow_gids(&sender->flow, &path->sgid, &path->dgid, sender->port, WIRE_UDP_PORT_ROCE);
+		if (path->kind == LINK_RAW)
+			wire_icrc_flow_grh(&sender->flow, &path->sgid, &path->dgid);
+		else
+			wire_icrc_flow_gids(&sender->flow, &path->sgid, &path->dgid, sender->port, WIRE_UDP_PORT_ROCE);
 	}
 	return &sender->flow;
 }
 
 static bool same_way(const struct link_udp_message *m, const struct link_path *path)
 {
-	return m->slot == path_slot(path) && m->ifindex == path->ifindex && m->traffic_class == path->traffic_class &&
+	return m->sender == path_sender(path) && m->ifindex == path->ifindex && m->traffic_class == path->traffic_class &&
 	       m->hop_limit == path->hop_limit && m->flow_label == path->flow_label && wire_gid_equal(&m->dgid, &path->dgid) &&
 	       wire_gid_equal(&m->sgid, &path->sgid);
 }
@@ -121,14 +131,16 @@ static void queue_packet(struct link_udp *udp, struct link_udp_sender *sender, c
 		*m = (struct link_udp_message){
 			.sgid = path->sgid,
 			.dgid = path->dgid,
-			.ifindex = path->ifindex,
+			.ifindex = path->kind == LINK_RAW ? path->frame_ifindex : path->ifindex,
 			.offset = offset,
 			.segment = bytes,
 			.flow_label = path->flow_label,
-			.slot = path_slot(path),
+			.sender = (uint16_t)path_sender(path),
 			.traffic_class = path->traffic_class,
 			.hop_limit = path->hop_limit,
 		};
+		memcpy(m->frame_to, path->frame_to, sizeof(m->frame_to));
+		memcpy(m->frame_from, path->frame_from, sizeof(m->frame_from));
 	}
 	wire_icrc_store(ib + bytes - WIRE_ICRC_BYTES,
 			wire_icrc_compute(sender_flow(sender, path), m->packets, ib, bytes - WIRE_ICRC_BYTES));
@@ -136,6 +148,25 @@ static void queue_packet(struct link_udp *udp, struct link_udp_sender *sender, c
 	m->packets++;
 	m->open = bytes == m->segment;
 	udp->queued_bytes += bytes;
+}
+
+/* The message just queued is for members of its group on this host, too: no interface hears what it sends. */
+static void queue_for_this_host(struct link_udp *udp)
+{
+	struct link_udp_message *copy = &udp->messages[udp->message_count];
+
+	*copy = udp->messages[udp->message_count - 1];
+	link_raw_local_mac(copy->frame_from, copy->ifindex);
+	copy->ifindex = LINK_RAW_LO;
+	udp->message_count++;
+	udp->queued_bytes += copy->bytes;
+}
+
+static void queue(struct link_udp *udp, struct link_udp_sender *sender, const struct link_path *path, uint32_t offset, uint32_t bytes)
+{
+	queue_packet(udp, sender, path, offset, bytes);
+	if (path->kind == LINK_RAW && wire_gid_is_multicast(&path->dgid) && path->frame_ifindex != LINK_RAW_LO)
+		queue_for_this_host(udp);
 }
 
 /* With hooks every packet is looked at for itself: those that the plan lets pass are moved together, or doubled. */
@@ -156,25 +187,25 @@ static void queue_judged(struct link_udp *udp, struct link_udp_sender *sender, c
 	}
 	for (int i = 0; i < (verdict == LINK_TWICE ? 2 : 1); i++) {
 		memmove(udp->arena + udp->used, ib, bytes);
-		queue_packet(udp, sender, path, udp->used, bytes);
+		queue(udp, sender, path, udp->used, bytes);
 		udp->used += bytes;
 	}
 }
 
 void link_udp_commit(struct link_udp *udp, const struct link_path *path, const struct transport_run *run, size_t used)
 {
-	struct link_udp_sender *sender = udp->senders[path_slot(path)];
+	struct link_udp_sender *sender = udp->senders[path_sender(path)];
 	uint32_t first = udp->used, size = (uint32_t)used, at, bytes;
 
 	assert(sender != NULL && run->packets >= 1 && run->packets <= LINK_UDP_BURST_PACKETS && used <= LINK_UDP_BURST_BYTES);
 	if (run->packets > 1)
 		size = wire_opcode_table[run->head.bth.opcode].header_bytes + run->mtu + WIRE_ICRC_BYTES;
 	assert(size >= WIRE_BTH_BYTES + WIRE_ICRC_BYTES && used > (run->packets - 1u) * size && used <= run->packets * size);
-	link_count_sent(udp->counters, LINK_UDP, run->packets, run->head.payload_len);
+	link_count_sent(udp->counters, path->kind, run->packets, run->head.payload_len);
 	if (!link_hooks_any(&udp->hooks)) {
 		for (at = 0; at < used; at += bytes) {
 			bytes = used - at < size ? (uint32_t)used - at : size;
-			queue_packet(udp, sender, path, first + at, bytes);
+			queue(udp, sender, path, first + at, bytes);
 		}
 		udp->used += (uint32_t)used;
 		if (path->unacked)
@@ -196,8 +227,8 @@ void link_udp_commit(struct link_udp *udp, const struct link_path *path, const s
 
 struct batch {
 	struct mmsghdr vec[LINK_UDP_BATCH];
-	struct iovec iov[LINK_UDP_BATCH];
-	struct sockaddr_in6 to[LINK_UDP_BATCH]; /* a sockaddr_in fits in */
+	struct iovec iov[LINK_UDP_BATCH][2];
+	struct sockaddr_in6 to[LINK_UDP_BATCH]; /* a sockaddr_in or sockaddr_ll fits in */
 	_Alignas(struct cmsghdr) uint8_t control[LINK_UDP_BATCH][LINK_UDP_CONTROL_BYTES];
 };
 
@@ -256,17 +287,47 @@ static void fill_ipv6(struct msghdr *msg, const struct link_udp_message *m)
 	control_put_int(msg, IPPROTO_IPV6, IPV6_TCLASS, m->traffic_class);
 }
 
+/* The frame's headers, in the place of the control messages. */
+static void fill_raw(struct batch *batch, unsigned i, struct link_udp *udp, const struct link_udp_message *m)
+{
+	struct sockaddr_ll to = {.sll_family = AF_PACKET, .sll_protocol = htons(WIRE_ETHERTYPE_ROCE_V1), .sll_ifindex = (int)m->ifindex};
+	struct wire_frame frame = {
+		.encap = WIRE_ENCAP_V1,
+		.grh = {.traffic_class = m->traffic_class, .hop_limit = m->hop_limit, .flow_label = m->flow_label, .sgid = m->sgid,
+			.dgid = m->dgid},
+	};
+	ssize_t len;
+
+	memcpy(frame.eth.dst, m->frame_to, sizeof(frame.eth.dst));
+	memcpy(frame.eth.src, m->frame_from, sizeof(frame.eth.src));
+	len = wire_frame_encode_headers(batch->control[i], &frame, m->bytes);
+	assert(len > 0); /* a packet's length fits */
+	memcpy(&batch->to[i], &to, sizeof(to));
+	batch->iov[i][0] = (struct iovec){.iov_base = batch->control[i], .iov_len = (size_t)len};
+	batch->iov[i][1] = (struct iovec){.iov_base = udp->arena + m->offset, .iov_len = m->bytes};
+	batch->vec[i].msg_hdr = (struct msghdr){
+		.msg_name = &batch->to[i],
+		.msg_namelen = sizeof(to),
+		.msg_iov = batch->iov[i],
+		.msg_iovlen = 2,
+	};
+}
+
 static void fill(struct batch *batch, unsigned i, struct link_udp *udp, const struct link_udp_message *m, int family)
 {
 	struct msghdr *msg = &batch->vec[i].msg_hdr;
 
-	batch->iov[i] = (struct iovec){.iov_base = udp->arena + m->offset, .iov_len = m->bytes};
+	if (family == AF_PACKET) {
+		fill_raw(batch, i, udp, m);
+		return;
+	}
+	batch->iov[i][0] = (struct iovec){.iov_base = udp->arena + m->offset, .iov_len = m->bytes};
 	batch->to[i] = (struct sockaddr_in6){.sin6_family = AF_INET6, .sin6_port = htons(WIRE_UDP_PORT_ROCE)};
 	memcpy(&batch->to[i].sin6_addr, m->dgid.raw, WIRE_GID_BYTES);
 	*msg = (struct msghdr){
 		.msg_name = &batch->to[i],
 		.msg_namelen = sizeof(batch->to[i]),
-		.msg_iov = &batch->iov[i],
+		.msg_iov = batch->iov[i],
 		.msg_iovlen = 1,
 		.msg_control = batch->control[i],
 	};
@@ -287,7 +348,7 @@ static void fill(struct batch *batch, unsigned i, struct link_udp *udp, const st
  */
 static bool without_flow_labels(struct batch *batch, unsigned from, unsigned count, int error)
 {
-	if (error != EINVAL || batch->to[from].sin6_flowinfo == 0)
+	if (error != EINVAL || batch->to[from].sin6_family != AF_INET6 || batch->to[from].sin6_flowinfo == 0)
 		return false;
 	for (unsigned i = from; i < count; i++)
 		batch->to[i].sin6_flowinfo = 0;
@@ -319,10 +380,10 @@ static void set_blocked(struct link_udp *udp, struct link_udp_sender *sender, bo
 	epoll_ctl(udp->room_epoll, blocked ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, sender->fd, &event);
 }
 
-/* Sends messages [from, from + count), all of one slot. Returns how many are dealt with; fewer than count: blocked. */
+/* Sends messages [from, from + count), all of one sender. Returns how many are dealt with; fewer than count: blocked. */
 static unsigned send_some(struct link_udp *udp, struct link_udp_sender *sender, unsigned from, unsigned count)
 {
-	struct batch batch; /* 25 KiB */
+	struct batch batch; /* 26 KiB */
 	unsigned done = 0;
 	int n;
 
@@ -349,28 +410,28 @@ static unsigned send_some(struct link_udp *udp, struct link_udp_sender *sender, 
 
 void link_udp_flush(struct link_udp *udp)
 {
-	bool tried[IPC_SLOTS] = {false}; /* and found blocked, in this flush */
+	bool tried[LINK_UDP_SENDERS] = {false}; /* and found blocked, in this flush */
 	unsigned kept = 0, from = 0, count, done;
 
 	if (udp->message_count == 0)
 		return;
 	while (from < udp->message_count) {
-		uint8_t slot = udp->messages[from].slot;
-		struct link_udp_sender *sender = udp->senders[slot];
+		unsigned index = udp->messages[from].sender;
+		struct link_udp_sender *sender = udp->senders[index];
 
 		count = 1;
-		while (count < LINK_UDP_BATCH && from + count < udp->message_count && udp->messages[from + count].slot == slot)
+		while (count < LINK_UDP_BATCH && from + count < udp->message_count && udp->messages[from + count].sender == index)
 			count++;
-		done = tried[slot] ? 0 : send_some(udp, sender, from, count);
+		done = tried[index] ? 0 : send_some(udp, sender, from, count);
 		for (unsigned i = 0; i < done; i++)
 			udp->queued_bytes -= udp->messages[from + i].bytes;
 		if (done < count) {
-			tried[slot] = true;
+			tried[index] = true;
 			memmove(&udp->messages[kept], &udp->messages[from + done], (count - done) * sizeof(udp->messages[0]));
 			kept += count - done;
 		}
-		if (!tried[slot] || done < count)
-			set_blocked(udp, sender, tried[slot]);
+		if (!tried[index] || done < count)
+			set_blocked(udp, sender, tried[index]);
 		from += count;
 	}
 	udp->message_count = kept;

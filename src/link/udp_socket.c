@@ -50,7 +50,8 @@ int link_udp_init(struct link_udp *udp, const struct link_config *config)
 		.pace_timer = -1,
 		.pace_until = BASE_NEVER,
 	};
-	if (udp->socket < 0)
+	udp->raw = config->raw_socket > 0;
+	if (udp->socket < 0 && !udp->raw)
 		return 0;
 	udp->room_epoll = epoll_create1(EPOLL_CLOEXEC);
 	udp->arena = map(LINK_UDP_ARENA_BYTES);
@@ -67,18 +68,19 @@ int link_udp_init(struct link_udp *udp, const struct link_config *config)
 	if (udp->pace_timer >= 0)
 		epoll_ctl(udp->room_epoll, EPOLL_CTL_ADD, udp->pace_timer, &event);
 	/* The socket outlives processes, and so does its count: only what is lost from now on is ours. */
-	udp->kernel_drops = link_udp_drops(udp->socket);
+	if (udp->socket >= 0)
+		udp->kernel_drops = link_udp_drops(udp->socket);
 	return 0;
 }
 
 void link_udp_fini(struct link_udp *udp)
 {
-	for (unsigned slot = 0; slot < IPC_SLOTS; slot++) {
-		if (udp->senders[slot] == NULL)
+	for (unsigned i = 0; i < LINK_UDP_SENDERS; i++) {
+		if (udp->senders[i] == NULL)
 			continue;
-		close(udp->senders[slot]->fd);
-		free(udp->senders[slot]);
-		udp->senders[slot] = NULL;
+		close(udp->senders[i]->fd);
+		free(udp->senders[i]);
+		udp->senders[i] = NULL;
 	}
 	if (udp->room_epoll >= 0)
 		close(udp->room_epoll);
@@ -160,33 +162,51 @@ static bool configure(int fd, int family)
 static void complain(struct link_udp *udp, const char *what)
 {
 	if (!udp->complained)
-		base_error("no UDP %s to send from: %s", what, strerror(errno));
+		base_error("no %s to send from: %s", what, strerror(errno));
 	udp->complained = true;
 }
 
-struct link_udp_sender *link_udp_sender_get(struct link_udp *udp, uint8_t slot)
+/* Without a protocol it hears nothing. */
+static bool open_raw(struct link_udp *udp, struct link_udp_sender *sender)
 {
-	struct link_udp_sender *sender = udp->senders[slot];
+	sender->family = AF_PACKET;
+	sender->fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (sender->fd < 0) {
+		complain(udp, "packet socket");
+		return false;
+	}
+	set(sender->fd, SOL_SOCKET, SO_SNDBUF, SEND_BUFFER_BYTES);
+	return true;
+}
+
+static bool open_udp(struct link_udp *udp, struct link_udp_sender *sender)
+{
+	sender->fd = open_socket(udp, &sender->family);
+	if (sender->fd < 0 || !configure(sender->fd, sender->family)) {
+		complain(udp, "UDP socket");
+		return false;
+	}
+	sender->port = bind_somewhere(sender->fd, sender->family);
+	if (sender->port == 0) {
+		complain(udp, "UDP port");
+		return false;
+	}
+	return true;
+}
+
+struct link_udp_sender *link_udp_sender_get(struct link_udp *udp, unsigned index)
+{
+	struct link_udp_sender *sender = udp->senders[index];
 
 	if (sender != NULL)
 		return sender;
 	sender = calloc(1, sizeof(*sender));
 	if (sender == NULL)
 		return NULL;
-	sender->fd = open_socket(udp, &sender->family);
-	if (sender->fd < 0 || !configure(sender->fd, sender->family)) {
-		complain(udp, "socket");
-		goto fail;
+	if ((index < LINK_UDP_SENDERS_RAW ? open_udp : open_raw)(udp, sender)) {
+		udp->senders[index] = sender;
+		return sender;
 	}
-	sender->port = bind_somewhere(sender->fd, sender->family);
-	if (sender->port == 0) {
-		complain(udp, "port");
-		goto fail;
-	}
-	udp->senders[slot] = sender;
-	return sender;
-
-fail:
 	if (sender->fd >= 0)
 		close(sender->fd);
 	free(sender);

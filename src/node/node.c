@@ -210,6 +210,9 @@ void node_flow_path(struct node *node, struct node_flow *flow, const struct link
 	flow->path = *path;
 	flow->path.qpn = flow->qpn;
 	count_udp(node, flow, 1);
+	/* Datagrams may come as frames, too; where they may not, that was said to whoever chose such a path. */
+	if (flow->ops->next_path != NULL && path->kind != LINK_NOWHERE)
+		(void)link_raw_listen(node->link);
 }
 
 void node_kick(struct node *node, struct node_flow *flow)

@@ -26,6 +26,7 @@ struct node_config {
 	struct link *link;      /* handed over: destroyed with the node */
 	uint8_t slot;
 	int udp_socket;         /* -1: none; borrowed */
+	int raw_socket;         /* the link's packet socket, watched as the other; 0 or less: none; borrowed */
 	int wake_eventfd;       /* peers write it while we sleep; borrowed */
 	int control_fd;         /* -1: none */
 	_Atomic uint64_t *unknown_qpn; /* counts runs dropped because nobody has their QPN; borrowed */

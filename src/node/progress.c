@@ -233,7 +233,7 @@ static void end_of_waiting(struct node *node)
 	struct node_flow *flow;
 	while ((flow = queue_pop(&node->waiting, WAITING_LINK)) != NULL) {
 		unsigned slot = flow->wait_slot;
-		bool has_room = flow->wait_kind == LINK_UDP ? udp :
+		bool has_room = flow->wait_kind == LINK_UDP || flow->wait_kind == LINK_RAW ? udp :
 				flow->wait_kind == LINK_SHM ? (slots[slot / 64] >> (slot % 64) & 1) != 0 : true;
 
 		if (!has_room || flow->wait_pair) {

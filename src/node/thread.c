@@ -60,7 +60,7 @@ void node_thread_poke(struct node *node)
  */
 static unsigned sleep_until(struct node *node, int epoll, uint64_t until)
 {
-	struct epoll_event events[4];
+	struct epoll_event events[5];
 	uint64_t now = base_clock_now();
 	unsigned look = 0;
 	struct timespec timeout = { 0 };
@@ -71,11 +71,11 @@ static unsigned sleep_until(struct node *node, int epoll, uint64_t until)
 	}
 	static _Atomic bool coarse; /* before Linux 5.11: milliseconds, rounded up */
 	int count = atomic_load_explicit(&coarse, memory_order_relaxed) ? -1 :
-		    epoll_pwait2(epoll, events, 4, until == BASE_NEVER ? NULL : &timeout, NULL);
+		    epoll_pwait2(epoll, events, 5, until == BASE_NEVER ? NULL : &timeout, NULL);
 	if (count < 0 && errno == ENOSYS)
 		atomic_store_explicit(&coarse, true, memory_order_relaxed);
 	if (atomic_load_explicit(&coarse, memory_order_relaxed))
-		count = epoll_wait(epoll, events, 4,
+		count = epoll_wait(epoll, events, 5,
 				   until == BASE_NEVER ? -1 : (int)((until > now ? until - now : 0) / BASE_MSEC) + 1);
 	atomic_store(&node->sleeping_until, 0);
 	for (int i = 0; i < count; i++) {
@@ -221,6 +221,8 @@ int node_thread_start(struct node *node)
 	watch(node->epoll_look_in, node->poke_eventfd, WAKE_POKE, EPOLLIN);
 	watch(node->epoll_armed, node->config.wake_eventfd, WAKE_PEER, EPOLLIN | EPOLLET);
 	watch(node->epoll_armed, node->config.udp_socket, WAKE_UDP, EPOLLIN);
+	if (node->config.raw_socket > 0)
+		watch(node->epoll_armed, node->config.raw_socket, WAKE_UDP, EPOLLIN);
 	watch(node->epoll_armed, link_room_fd(node->link), WAKE_ROOM, EPOLLIN);
 	watch(node->epoll_armed, node->control_fd, WAKE_CONTROL, EPOLLIN | EPOLLRDHUP);
 	watch(node->epoll_look_in, node->control_fd, WAKE_CONTROL, EPOLLIN | EPOLLRDHUP);

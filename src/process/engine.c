@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "link/drop.h"
+#include "netdev/packet.h"
 
 static pthread_mutex_t engine_lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic(struct process_engine *) engine_now; /* written under engine_lock */
@@ -118,7 +119,7 @@ static int link_counters_create(struct export_writer *export, struct link_counte
 	enum { COUNT = sizeof(struct link_counters) / sizeof(uint64_t) };
 	static const char *const measures[] = { "sent_runs", "sent_packets", "sent_bytes", "received_runs", "received_packets",
 						"received_bytes" };
-	static const char *const kinds[LINK_KINDS] = { "nowhere", "shm", "udp" };
+	static const char *const kinds[LINK_KINDS] = { "nowhere", "shm", "udp", "raw" };
 	char texts[COUNT][EXPORT_NAME_BYTES];
 	const char *names[COUNT];
 	_Atomic uint64_t *values;
@@ -159,6 +160,32 @@ static int export_create(struct process_engine *engine, struct link_counters **c
 	return 0;
 }
 
+/*
+ * Is this GID one of the interface's, as RoCEv1? Asked for every frame, and every frame of a stream has the same answer, which is
+ * kept until the table changes. Under the progress lock.
+ */
+static bool raw_owns(void *context, const struct wire_gid *gid, uint32_t ifindex)
+{
+	struct process_engine *engine = context;
+	struct process_engine_owned *last = &engine->owned[wire_be32_load(gid->raw + 12) % PROCESS_ENGINE_OWNED];
+	uint64_t generation = process_netdev_generation(engine->process);
+
+	if (last->generation == generation && last->ifindex == ifindex && wire_gid_equal(&last->gid, gid))
+		return last->is;
+	struct netdev_device *device = malloc(sizeof(*device));
+	bool is = false;
+
+	if (device == NULL)
+		return false;
+	for (unsigned i = 0; !is && process_netdev_device(engine->process, i, device) == 0; i++)
+		for (unsigned g = 0; !is && g < NETDEV_MAX_GIDS; g++)
+			is = device->gids[g].valid && device->gids[g].type == WIRE_GID_ROCE_V1 && device->gids[g].ifindex == ifindex &&
+			     wire_gid_equal(&device->gids[g].gid, gid);
+	free(device);
+	*last = (struct process_engine_owned){ generation, *gid, ifindex, is };
+	return is;
+}
+
 static int engine_create(struct process_engine **out)
 {
 	struct process_engine *engine = calloc(1, sizeof(*engine));
@@ -166,6 +193,9 @@ static int engine_create(struct process_engine **out)
 
 	if (engine == NULL)
 		return BASE_ERR_NOMEM;
+	/* Without one there is no RoCEv1 on the wire, which is said when somebody asks for it. */
+	if (netdev_packet_open(&engine->raw) != 0)
+		engine->raw = -1;
 	process_fork_hooks_set(&fork_hooks);
 	err = process_get(&engine->process);
 	if (err != 0)
@@ -182,6 +212,9 @@ static int engine_create(struct process_engine **out)
 		.udp_socket = process_udp_socket(engine->process),
 		.wake_page = process_wake_page(engine->process),
 		.own_eventfd = process_wake_fd(engine->process),
+		.raw_socket = engine->raw,
+		.raw_owns = raw_owns,
+		.raw_owns_context = engine,
 		.counters = counters,
 		.gso = config->gso != CONFIG_OFF,
 	};
@@ -194,6 +227,7 @@ static int engine_create(struct process_engine **out)
 		.link = engine->link,
 		.slot = process_slot(engine->process),
 		.udp_socket = process_udp_socket(engine->process),
+		.raw_socket = engine->raw,
 		.wake_eventfd = process_wake_fd(engine->process),
 		.control_fd = process_control_fd(engine->process),
 		.unknown_qpn = unknown_qpn,
@@ -218,6 +252,8 @@ destroy_export:
 put_process:
 	process_put(engine->process);
 free_engine:
+	if (engine->raw >= 0)
+		close(engine->raw);
 	free(engine);
 	return err;
 }

@@ -15,11 +15,22 @@
 #include "node/node.h"
 #include "process/process.h"
 
+/* The last answers to "does the interface have this GID as RoCEv1?". The progress lock's. */
+#define PROCESS_ENGINE_OWNED 16u
+struct process_engine_owned {
+	uint64_t generation; /* of the table of devices */
+	struct wire_gid gid;
+	uint32_t ifindex;
+	bool is;
+};
+
 struct process_engine {
 	struct process *process;
 	struct node *node;
 	struct link *link;             /* the node's, for attach and detach under its lock */
 	struct export_writer *export;  /* what `softverbs stat` and peers see of this process */
+	int raw;                       /* packet socket for RoCEv1, -1: none; owned */
+	struct process_engine_owned owned[PROCESS_ENGINE_OWNED];
 };
 
 /*
@@ -41,12 +52,12 @@ struct process_peer {
 };
 
 /*
- * Where packets to this peer go: shared memory if the destination GID is one of this host's (unless local=wire), else UDP. May
- * wait for the broker (a pair) up to 2 s, but not for dest_qpn 0 (an address handle): call it without the progress lock. A peer
- * on this host whose slot is empty gives a path to nowhere, and 0. BASE_ERR_INVAL: no such GID index, or a GID that cannot
- * leave by this route (v1, not an address of
- * the interface, other family), explained under SOFTVERBS_DEBUG, refusals of local=wire always; BASE_ERR_UNREACH: no route;
- * BASE_ERR_NODEV: no wire here.
+ * Where packets to this peer go: shared memory if the destination GID is one of this host's (unless local=wire), else UDP, or raw
+ * Ethernet for RoCEv1. May wait for the broker (a pair) up to 2 s, but not for dest_qpn 0 (an address handle): call it without the
+ * progress lock. A peer on this host whose slot is empty gives a path to nowhere, and 0. BASE_ERR_INVAL: no such GID index, or a
+ * GID that cannot leave by this route (v1 without a packet socket, not an address of the interface, other family), explained under
+ * SOFTVERBS_DEBUG, refusals of the wire always; BASE_ERR_UNREACH: no route, or no MAC address is found; BASE_ERR_NODEV: no wire
+ * here.
  */
 int process_engine_path(struct process_engine *engine, const struct process_peer *peer, struct link_path *out);
 

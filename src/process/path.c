@@ -14,6 +14,8 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "link/path.h"
+#include "netdev/packet.h"
 #include "process/engine.h"
 
 #define PAIR_TIMEOUT (2 * BASE_SEC)
@@ -114,16 +116,56 @@ static int shm_path(struct process_engine *engine, struct link_path *path)
 	return err;
 }
 
+/* The MAC that frames to this GID are sent to. */
+static int mac_of(const struct link_path *path, uint8_t mac[WIRE_MAC_BYTES])
+{
+	return wire_gid_is_link_local(&path->dgid) && wire_gid_to_mac(mac, &path->dgid) ? BASE_OK : BASE_ERR_UNREACH;
+}
+
+/* RoCEv1. */
+static int raw_path(struct process_engine *engine, const struct netdev_device *device, struct link_path *path)
+{
+	const struct link_path_address address = {
+		.gid_type = path->gid_type, .sgid = path->sgid, .dgid = path->dgid, .ifindex = path->ifindex,
+		.dest_qpn = path->dest_qpn, .flow_label = path->flow_label, .traffic_class = path->traffic_class,
+		.hop_limit = path->hop_limit,
+	};
+	const uint32_t local_ifindex = path->dest_ifindex;
+	uint8_t to[WIRE_MAC_BYTES] = { 0 };
+	char text[WIRE_GID_TEXT];
+	int err = 0;
+
+	if (engine->raw < 0) {
+		base_error("%s: this GID is RoCE v1, which cannot leave the host without raw Ethernet (%s); choose a v2 GID index",
+			   device->name, NETDEV_PACKET_REMEDY);
+		return BASE_ERR_INVAL;
+	}
+	wire_gid_to_address(text, &path->dgid);
+	if (!device->up && local_ifindex == 0) {
+		base_explain("%s: the port is down", device->name);
+		return BASE_ERR_UNREACH;
+	}
+	if (local_ifindex == 0 && !wire_gid_is_multicast(&path->dgid))
+		err = mac_of(path, to);
+	if (err != 0) {
+		base_explain("%s: no MAC address is found for %s: %s", device->name, text, base_err_text(err));
+		return err;
+	}
+	node_lock(engine->node);
+	err = link_raw_listen(engine->link);
+	node_unlock(engine->node);
+	if (err == 0)
+		err = link_path_raw(path, &address, device->mac, to, local_ifindex);
+	return err;
+}
+
 static int wire_path(struct process_engine *engine, const struct netdev_device *device, bool to_this_host, struct link_path *path)
 {
 	const char *reason;
 	char text[WIRE_GID_TEXT];
 
-	if (path->gid_type != WIRE_GID_ROCE_V2) {
-		base_error("%s: this GID is RoCE v1, which cannot leave the host without raw Ethernet; choose a v2 GID index",
-			   device->name);
-		return BASE_ERR_INVAL;
-	}
+	if (path->gid_type == WIRE_GID_ROCE_V1)
+		return raw_path(engine, device, path);
 	if (!process_wire_available(engine->process, &reason)) {
 		base_error("%s: no wire: %s", device->name, reason);
 		return BASE_ERR_NODEV;
@@ -174,7 +216,7 @@ int process_engine_path(struct process_engine *engine, const struct process_peer
 
 	path.sgid = sgid->gid;
 	path.gid_type = sgid->type;
-	path.ifindex = device->ifindex;
+	path.ifindex = sgid->ifindex;
 	path.dest_ifindex = local_owner(table, &peer->dgid, peer->device);
 	if (path.dest_ifindex != 0 && process_config(engine->process)->local == CONFIG_LOCAL_SHM)
 		err = shm_path(engine, &path);

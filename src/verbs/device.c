@@ -135,7 +135,19 @@ static uint32_t interface(void *context)
 	return ifindex;
 }
 
-static const struct hca_device_ops device_ops = { .resolve_path = resolve_path, .interface = interface };
+/* RoCEv1: the Ethernet group. The IP group is the broker's to join. */
+static void group(void *context, uint32_t ifindex, const struct wire_gid *mgid, bool enter)
+{
+	struct verbs_device *device = context;
+
+	node_lock(device->engine->node);
+	int err = link_raw_group(device->engine->link, ifindex, mgid, enter);
+	node_unlock(device->engine->node);
+	if (enter && err != 0 && err != BASE_ERR_PERM)
+		base_explain("%s: the interface does not listen to this Ethernet group: %s", device->ibv.name, base_err_text(err));
+}
+
+static const struct hca_device_ops device_ops = { .resolve_path = resolve_path, .interface = interface, .group = group };
 
 static int active_mtu(const struct netdev_device *device)
 {
