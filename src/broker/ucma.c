@@ -508,6 +508,9 @@ static int init_qp_attr(struct broker_ucma *u, struct ucma_id *id, const void *i
 	err = cm_qp_attr(u->cm, id->ref, (enum cm_qp_state)command->qp_state, &attr);
 	if (err != BASE_OK)
 		return ucma_errno(err);
+	/* What the owner wants goes before what the path or the peer's delay make of it. */
+	if ((attr.mask & CM_QP_TIMEOUT) != 0 && id->ack_timeout_set)
+		attr.timeout = id->ack_timeout;
 	ucma_qp_attr_store(u, (struct ib_uverbs_qp_attr *)(void *)out->bytes, &attr);
 	return 0;
 }

@@ -215,6 +215,16 @@ static void test_connection(void **state)
 	assert_int_equal(attr->dest_qp_num, 0x11); /* the server's */
 	assert_int_equal(attr->path_mtu, 5);
 	assert_int_equal(attr->ah_attr.grh.sgid_index, 1);
+	/* The owner's timeout is the queue pair's, on both sides, whatever path and peer say. */
+	const uint8_t timeout = 21;
+	assert_int_equal(option(2, p.client, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &timeout, 1), 0);
+	assert_int_equal(qp_attr(2, p.client, CM_QP_RTS), 0);
+	assert_int_equal(attr->timeout, 21);
+	assert_int_equal(qp_attr(1, p.child, CM_QP_RTS), 0);
+	assert_int_not_equal(attr->timeout, 21);
+	assert_int_equal(option(1, p.child, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &timeout, 1), 0);
+	assert_int_equal(qp_attr(1, p.child, CM_QP_RTS), 0);
+	assert_int_equal(attr->timeout, 21);
 	assert_int_equal(establish(2, p.client), 0);
 	assert_int_equal(event(1, ESTABLISHED, p.child, 0).uid, 11);
 	assert_int_equal(disconnect(2, p.client), 0);

@@ -43,7 +43,8 @@ static void help(void)
 	       "    softverbs run -- ib_write_bw localhost\n"
 	       "    softverbs stat                                 what the adapters of running programs count\n"
 	       "    softverbs doctor                               what here is slow or forbidden, and the remedy\n\n"
-	       "Without this command: LD_LIBRARY_PATH=<the directory of our libraries> PROGRAM does the same as softverbs run.\n"
+	       "Without this command: LD_LIBRARY_PATH=<the directory of our libraries> PROGRAM. Verbs are the same; files below /sys, and\n"
+	       "what rdma(8) asks for, only softverbs run shows.\n"
 	       "SOFTVERBS_DEBUG=1 in the environment makes every refusal explain itself. More in softverbs(7).\n",
 	       print_bold(), print_plain());
 }

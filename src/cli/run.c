@@ -11,15 +11,19 @@
 
 #include "cli/cli.h"
 #include "cli/place.h"
+#include "cli/view.h"
 
 enum { STATUS_NOT_EXECUTABLE = 126, STATUS_NOT_FOUND = 127 }; /* as shells have it */
 
 static const char run_help[] =
-	"Puts our libraries before the system's (LD_LIBRARY_PATH) and executes the program; it is not changed or traced.\n"
+	"Puts our libraries before the system's (LD_LIBRARY_PATH), shows the program the files that a kernel makes for RDMA devices, and\n"
+	"executes it; it is not changed or traced.\n"
 	"\n"
 	"    --device GLOB     show the program only devices whose name matches, e.g. sv_lo or 'sv_eth*'\n"
 	"    --local=shm       packets between processes of this host go through shared memory (the default)\n"
 	"    --local=wire      they go as RoCEv2 packets over UDP port 4791, as between hosts: for those who want to see packets\n"
+	"    --sysview=FORM    how the program sees the files of our devices below /sys/class/infiniband and /dev/infiniband:\n"
+	"                      preload (a small library), mount (a namespace of its own), off; auto (the default) takes what fits\n"
 	"    --debug           every call that is refused says why on standard error (SOFTVERBS_DEBUG=1)\n"
 	"\n"
 	"Examples\n"
@@ -27,6 +31,7 @@ static const char run_help[] =
 	"    softverbs run -- ib_send_lat -d sv_lo &                 the server waits in the background\n"
 	"    softverbs run -- ib_send_lat -d sv_lo localhost         the client prints the result\n"
 	"    softverbs run --local=wire --debug -- my-program        packets that tcpdump sees, and reasons\n"
+	"    softverbs run -- rdma link show                         the devices as iproute2 has them\n"
 	"    softverbs run -- bash                                   a shell in which everything runs over softverbs\n";
 
 static bool glob_is_plain(const char *glob)
@@ -50,10 +55,12 @@ static int run_run(int argc, char **argv)
 	static const struct option options[] = {
 		{"device", required_argument, NULL, 'd'},
 		{"local", required_argument, NULL, 'l'},
+		{"sysview", required_argument, NULL, 's'},
 		{"debug", no_argument, NULL, 'D'},
 		{0},
 	};
 	char path[PATH_MAX];
+	enum view_form form = VIEW_AUTO;
 	int option;
 
 	optind = 1;
@@ -74,6 +81,11 @@ static int run_run(int argc, char **argv)
 				return cli_usage_error(&cli_run, "--local is shm or wire, not '%s'", optarg);
 			if (setenv("SOFTVERBS_LOCAL", optarg, 1) != 0)
 				return cli_error("out of memory");
+			break;
+		case 's':
+			form = view_form_named(optarg);
+			if (form == VIEW_FORMS)
+				return cli_usage_error(&cli_run, "--sysview is auto, preload, mount or off, not '%s'", optarg);
 			break;
 		case 'D':
 			if (setenv("SOFTVERBS_DEBUG", "1", 1) != 0)
@@ -104,6 +116,8 @@ static int run_run(int argc, char **argv)
 		return STATUS_NOT_FOUND;
 	}
 	warn_if_setuid(path);
+	if (!view_prepare(form, path))
+		return CLI_FAILED;
 	execv(path, command);
 	int error = errno;
 	if (error == ENOEXEC) /* a script without a first line that names its interpreter: as execvp does */
@@ -114,7 +128,7 @@ static int run_run(int argc, char **argv)
 
 const struct cli_command cli_run = {
 	.name = "run",
-	.arguments = "[--device GLOB] [--local=shm|wire] [--debug] -- PROGRAM [ARGUMENT...]",
+	.arguments = "[--device GLOB] [--local=shm|wire] [--sysview=FORM] [--debug] -- PROGRAM [ARGUMENT...]",
 	.summary = "run an RDMA program, unmodified, over softverbs",
 	.help = run_help,
 	.run = run_run,

@@ -5,8 +5,9 @@
  */
 #include "verbs/sysfs.h"
 
+#include "base/err.h"
+#include "sysview/attribute.h"
 #include "verbs/driver.h"
-
 #include "verbs/symbol.h"
 
 #include <errno.h>
@@ -41,12 +42,6 @@ VERBS_PUBLIC const char *ibv_get_sysfs_path(void)
 	return sysfs_copy != NULL ? sysfs_copy : "/sys";
 }
 
-static void guid_text(uint64_t guid, char *out, size_t size)
-{
-	snprintf(out, size, "%04x:%04x:%04x:%04x", (unsigned)(guid >> 48), (unsigned)(guid >> 32 & 0xffff),
-		 (unsigned)(guid >> 16 & 0xffff), (unsigned)(guid & 0xffff));
-}
-
 void verbs_sysfs_set(verbs_sysfs_describe *describe)
 {
 	atomic_store(&describe_now, describe);
@@ -57,30 +52,17 @@ static int own_file(const char *dir, const char *file, char *buf, size_t size)
 {
 	verbs_sysfs_describe *describe = atomic_load(&describe_now);
 	struct verbs_description device;
-	char guid[20];
 
 	if (describe == NULL || !describe(dir, &device)) {
 		errno = ENOENT;
 		return -1;
 	}
-	guid_text(device.node_guid, guid, sizeof(guid));
-	const struct {
-		const char *name, *text;
-	} files[] = {
-		{ "board_id", "softverbs" }, { "hca_type", "softverbs" }, { "hw_rev", "0x0" }, { "node_type", "1: CA" },
-		{ "fw_ver", device.firmware }, { "node_desc", device.node_desc }, { "node_guid", guid }, { "sys_image_guid", guid },
-	};
-	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-		if (strcmp(files[i].name, file) != 0)
-			continue;
-		int len = snprintf(buf, size, "%s", files[i].text);
-		if ((size_t)len < size)
-			return len;
-		errno = EMSGSIZE;
-		return -1;
-	}
-	errno = ENOENT;
-	return -1;
+	const struct sysview_identity identity = { .node_guid = device.node_guid, .sys_image_guid = device.node_guid,
+		.firmware = device.firmware, .node_desc = device.node_desc };
+	int len = sysview_device_text(&identity, file, buf, size);
+	if (len < 0)
+		errno = len == BASE_ERR_RANGE ? EMSGSIZE : ENOENT;
+	return len < 0 ? -1 : len;
 }
 
 VERBS_PUBLIC int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t size)

@@ -20,8 +20,8 @@ TEST_FILE_LINES = 1000  # a table of cases may be longer than a noun
 TAB = 4
 
 # Where the types of the public interface may be named; broker and process speak the kernel's rdma_ucm_* commands.
-EDGES = ('src/verbs/', 'src/rdmacm/', 'src/efadv/', 'src/stubs/', 'src/rsocket/', 'src/cli/', 'lib/', 'tests/', 'sim/',
-         'fuzz/')
+EDGES = ('src/verbs/', 'src/rdmacm/', 'src/efadv/', 'src/stubs/', 'src/rsocket/', 'src/cli/', 'src/sysview/preload/', 'lib/',
+         'tests/', 'sim/', 'fuzz/')
 UCM_SPEAKERS = ('src/broker/', 'src/process/', 'src/cm/')
 # What a sans-IO folder may not call.
 PURE = ('src/transport/', 'src/cm/', 'src/subnet/')
