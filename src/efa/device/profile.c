@@ -26,7 +26,7 @@
 
 #define DEVICE(features, capabilities, op_size) \
 	{ .supported_features = (features), .page_size_cap = 0xfffff000, .admin_api_version = 1, .device_version = EFA_PART_1, \
-	  .device_caps = (capabilities), .max_rdma_size = (rdma_size), .db_bar = EFA_BAR_DOORBELL, .phys_addr_width = 48, \
+	  .device_caps = (capabilities), .max_rdma_size = (op_size), .db_bar = EFA_BAR_DOORBELL, .phys_addr_width = 48, \
 	  .virt_addr_width = 48, .max_link_speed_gbps = 100 }
 
 static const struct efa_device_profile profiles[] = {
