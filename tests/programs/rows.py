@@ -17,8 +17,9 @@ from world import Failed, Skipped, has_ipv6, need, need_program, perftest_sizes,
 
 ROWS = []
 LINKS = ('shm', 'wire')
-# In quick rows one way to start a program per link; in full ones both.
+# In quick rows one way to start a program per link; in full ones both, one on each side.
 VIA = {'shm': 'run', 'wire': 'plain'}
+BOTH = ('run', 'plain')
 
 
 def row(name, when='quick'):
@@ -40,14 +41,15 @@ def rows_for(name, cases, when='quick'):
 # --- pairs of programs ------------------------------------------------------
 
 def start_pair(w, command, link='shm', via=None, env=None, server_env=None, wrap=()):
-    """Server, then client, of a program that takes -p PORT and a host. Returns (server, client)."""
+    """Server, then client, of a program that takes -p PORT and a host. via: one way to start both, or a pair of ways."""
     need_program(command[0])
     port = w.new_port()
     argv = [*wrap, command[0], '-p', str(port), *command[1:]]
     via = via or VIA[link]
-    server = w.start(argv, wire=link == 'wire', via=via, env={**(env or {}), **(server_env or {})})
+    server_via, client_via = via if isinstance(via, tuple) else (via, via)
+    server = w.start(argv, wire=link == 'wire', via=server_via, env={**(env or {}), **(server_env or {})})
     w.wait_listening(server, port, 30 if wrap else 10)
-    return server, w.start(argv + ['127.0.0.1'], wire=link == 'wire', via=via, env=env)
+    return server, w.start(argv + ['127.0.0.1'], wire=link == 'wire', via=client_via, env=env)
 
 
 def start_sides(w, command, server_options, client_options):
@@ -190,10 +192,10 @@ def _(w, size, link):
 SIZES = sorted({1 << n for n in range(24)} | {3, 255, 1023, 4097, 65537, 1 << 20 | 1})
 
 
-@rows_for('ibv_rc_pingpong -c -s %s %s %s', [(s, link, via) for s in SIZES for link in LINKS for via in ('run', 'plain')], 'full')
-def _(w, size, link, via):
+@rows_for('ibv_rc_pingpong -c -s %s %s, run to plain', [(s, link) for s in SIZES for link in LINKS], 'full')
+def _(w, size, link):
     pingpong(w, pingpong_gid(w, link) + ['-c', '-s', str(size), '-n', '20' if size > 1 << 20 else '200', '-r', '8'], link,
-             via=via)
+             via=BOTH)
 
 
 @row('ibv_rc_pingpong: every GID index, shm')
@@ -325,11 +327,11 @@ def takes(tool, options):
     return not (tool in LAT and re.search('-b|-q|-t', options)) and not (tool.startswith('ib_write') and '-e' in options)
 
 
-@rows_for('%s %s %s %s', [(tool, options, link, via) for tool in BW + LAT for options in MATRIX if takes(tool, options)
-                          for link in LINKS for via in ('run', 'plain')], 'full')
-def _(w, tool, options, link, via):
-    extra = ['-n', '200'] if tool in BW else ['-n', '1000']
-    perftest(w, [tool, '-d', 'sv_lo', *options.split(), *extra], link, sizes=23, via=via, seconds=300)
+@rows_for('%s %s %s, run to plain', [(tool, options, link) for tool in BW + LAT for options in MATRIX if takes(tool, options)
+                                     for link in LINKS], 'full')
+def _(w, tool, options, link):
+    extra = ['-n', '50' if '-q' in options else '200'] if tool in BW else ['-n', '1000']
+    perftest(w, [tool, '-d', 'sv_lo', *options.split(), *extra], link, sizes=23, via=BOTH, seconds=300)
 
 
 # --- perftest: other operations, other types --------------------------------
