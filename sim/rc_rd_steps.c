@@ -416,6 +416,44 @@ static void read_goes_on_where_it_stopped(void **state)
 	close_qp(o);
 }
 
+/* rxe answers no part of a READ that lies before what it was asked for again: the last packet alone must not be. */
+static void probe_of_a_read_asks_for_all_that_is_missing(void **state)
+{
+	struct one *o = open_rts(false);
+	struct transport_run run;
+
+	for (uint32_t have = 0; have < 3; have++) {
+		if (have) {
+			run = packet_of(have == 1 ? WIRE_RC_RDMA_READ_RESPONSE_FIRST : WIRE_RC_RDMA_READ_RESPONSE_MIDDLE, 99 + have, MTU);
+			assert_int_equal(rc_receive(&o->qp, o->now, &run), RC_TOOK);
+		} else {
+			post_op(o, TRANSPORT_OP_RDMA_READ, 0, 900, KEY, 0);
+			assert_int_equal(pull(o), 100);
+		}
+		assert_int_equal(pull(o), -1);
+		o->now = rc_deadline(&o->qp);
+		rc_tick(&o->qp, o->now, 0);
+		assert_true(pull_run(o, &run));
+		assert_int_equal(o->qp.stats.tail_probes, have + 1);
+		assert_int_equal(run.head.bth.psn, 100 + have);
+		assert_int_equal(run.head.reth.va, 0x1000 + have * MTU);
+		assert_int_equal(run.head.reth.length, 900 - have * MTU);
+	}
+	close_qp(o);
+	/* Behind something else it is asked for whole. */
+	o = open_rts(false);
+	post(o, 4, KEY);
+	post_op(o, TRANSPORT_OP_RDMA_READ, 0, 900, KEY, 0);
+	assert_int_equal(pull(o), 100);
+	assert_int_equal(pull(o), 101);
+	o->now = rc_deadline(&o->qp);
+	rc_tick(&o->qp, o->now, 0);
+	assert_true(pull_run(o, &run));
+	assert_int_equal(run.head.bth.psn, 101);
+	assert_int_equal(run.head.reth.length, 900);
+	close_qp(o);
+}
+
 static void not_ready_is_not_the_fault_of_a_read(void **state)
 {
 	struct one *o = open_rts(true);
@@ -456,6 +494,7 @@ int main(void)
 		cmocka_unit_test(no_credit_is_no_obstacle),
 		cmocka_unit_test(fence_waits_for_reads),
 		cmocka_unit_test(read_goes_on_where_it_stopped),
+		cmocka_unit_test(probe_of_a_read_asks_for_all_that_is_missing),
 		cmocka_unit_test(not_ready_is_not_the_fault_of_a_read),
 	};
 

@@ -201,7 +201,11 @@ static uint32_t min_u32(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-/* The tail-loss probe: the packet before next_psn once more, asking for an answer. It changes no cursor. Something is out. */
+/*
+ * The tail-loss probe: the packet before next_psn once more, asking for an answer. It changes no cursor. Something is out.
+ * Of a READ that is its request, for all that is still missing: rxe serves no duplicate that begins before the one it served
+ * last, so after a probe for the last packet alone the others could never be asked for again.
+ */
 static int emit_probe(struct transport_qp *qp, uint64_t now, const struct transport_room *room, struct transport_run *out, size_t *used)
 {
 	struct rc_requester *q = &qp->req;
@@ -210,10 +214,13 @@ static int emit_probe(struct transport_qp *qp, uint64_t now, const struct transp
 	uint32_t index = between ? qp->sq->next - 1 : qp->sq->next;
 	struct transport_wqe *wqe = transport_sq_wqe(qp->sq, index);
 	uint32_t total = psns_of(wqe, qp->config.mtu);
-	uint32_t at = rc_psn_distance(wqe->first_psn, psn);
+	uint32_t at;
 	struct message_path path = path_of(qp, wqe);
 	int err;
 
+	if (rc_requester_is_rd(wqe))
+		psn = index == qp->sq->done ? q->una : wqe->first_psn;
+	at = rc_psn_distance(wqe->first_psn, psn);
 	if (!run_packets(&path, wqe, at, total, 1, room))
 		return 0;
 	q->probe_owed = false;
