@@ -109,7 +109,7 @@ static uint8_t take(struct efa_device *device, struct efa_qp *qp, uint64_t need,
 		push_error(device, qp, wr.req_id, EFA_STATUS_QP_INTERNAL);
 		qp->rq_taken = (uint16_t)(qp->rq_taken + (wr.descriptors > 0 ? wr.descriptors : 1));
 		efa_qp_fail(device, qp);
-		return EFA_STATUS_QP_INTERNAL;
+		return EFA_STATUS_REMOTE_QPN; /* it is in ERR: that is all that concerns the sender */
 	case PEEK_OK:
 		break;
 	}

@@ -255,8 +255,6 @@ void efa_device_send_done(struct efa_device *device, struct efa_device_send *sen
 	count(device, send, status);
 	give(qp, send);
 	complete(device, qp, &w, status);
-	if (status == EFA_STATUS_QP_INTERNAL)
-		efa_qp_fail(device, qp);
 }
 
 static void flush_one(struct efa_device *device, struct efa_device_send *send)
