@@ -190,10 +190,8 @@ int netdev_scan(struct netdev_scan *out)
 	return rc;
 }
 
-int netdev_monitor_open(void)
+int netdev_subscribe(const int groups[], unsigned count)
 {
-	static const int groups[] = {
-		RTNLGRP_LINK, RTNLGRP_IPV4_IFADDR, RTNLGRP_IPV6_IFADDR, RTNLGRP_IPV4_ROUTE, RTNLGRP_IPV6_ROUTE };
 	struct nl_sock *sock = nl_socket_alloc();
 	int fd = BASE_ERR_IO;
 
@@ -202,9 +200,8 @@ int netdev_monitor_open(void)
 	if (nl_connect(sock, NETLINK_ROUTE) == 0) {
 		bool joined = true;
 
-		for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++)
+		for (unsigned i = 0; i < count; i++)
 			joined = joined && nl_socket_add_membership(sock, groups[i]) == 0;
-		/* The notices are counted, not parsed: a plain descriptor is all that is needed. */
 		if (joined) {
 			fd = fcntl(nl_socket_get_fd(sock), F_DUPFD_CLOEXEC, 0);
 			if (fd < 0 || fcntl(fd, F_SETFL, O_NONBLOCK) != 0) {
@@ -216,6 +213,15 @@ int netdev_monitor_open(void)
 	}
 	nl_socket_free(sock);
 	return fd;
+}
+
+int netdev_monitor_open(void)
+{
+	static const int groups[] = {
+		RTNLGRP_LINK, RTNLGRP_IPV4_IFADDR, RTNLGRP_IPV6_IFADDR, RTNLGRP_IPV4_ROUTE, RTNLGRP_IPV6_ROUTE };
+
+	/* The notices are counted, not parsed: a plain descriptor is all that is needed. */
+	return netdev_subscribe(groups, sizeof(groups) / sizeof(groups[0]));
 }
 
 bool netdev_monitor_drain(int fd)

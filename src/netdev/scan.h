@@ -11,6 +11,8 @@
 /* `profile` is the one member that is the caller's. */
 int netdev_scan(struct netdev_scan *out);
 
+/* A non-blocking rtnetlink descriptor for the notices of these groups (RTNLGRP_*). The caller closes it. A negative error else. */
+int netdev_subscribe(const int groups[], unsigned count);
 /*
  * A non-blocking descriptor that becomes readable when a link, an address or a route changes. The caller closes it. A negative
  * error else.

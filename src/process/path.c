@@ -15,25 +15,36 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "link/path.h"
+#include "netdev/neighbour.h"
 #include "netdev/packet.h"
 #include "process/engine.h"
+#include "wire/mtu.h"
 
 #define PAIR_TIMEOUT (2 * BASE_SEC)
+#define NEIGHBOUR_TIMEOUT (3 * BASE_SEC) /* the kernel asks three times, one second apart */
+#define MIN_NETDEV_MTU (WIRE_MTU_BYTES_MIN + WIRE_MTU_PORT_OVERHEAD)
 
 /*
- * The device of this host that owns the GID; 0: none does. Prefers the device that the packets leave from (fe80::… may exist
- * twice).
+ * The interface of this host that owns the GID; 0: none does. Prefers the one that the packets leave from (fe80::… may exist
+ * twice, and so may any address with VLANs).
  */
-static uint32_t local_owner(const struct netdev_table *table, const struct wire_gid *gid, unsigned device)
+static uint32_t local_owner(const struct netdev_table *table, const struct wire_gid *gid, uint32_t preferred)
 {
-	for (uint32_t i = 0; i < table->count; i++) {
-		const struct netdev_device *each = &table->devices[(device + i) % table->count];
+	uint32_t found = 0;
 
-		for (unsigned g = 0; g < NETDEV_MAX_GIDS; g++)
-			if (each->gids[g].valid && wire_gid_equal(&each->gids[g].gid, gid))
-				return each->ifindex;
+	for (uint32_t i = 0; i < table->count; i++) {
+		for (unsigned g = 0; g < NETDEV_MAX_GIDS; g++) {
+			const struct netdev_gid *each = &table->devices[i].gids[g];
+
+			if (!each->valid || !wire_gid_equal(&each->gid, gid))
+				continue;
+			if (each->ifindex == preferred)
+				return preferred;
+			if (found == 0)
+				found = each->ifindex;
+		}
 	}
-	return 0;
+	return found;
 }
 
 static socklen_t gid_to_sockaddr(const struct wire_gid *gid, uint32_t ifindex, uint16_t port, struct sockaddr_storage *out)
@@ -116,10 +127,34 @@ static int shm_path(struct process_engine *engine, struct link_path *path)
 	return err;
 }
 
-/* The MAC that frames to this GID are sent to. */
-static int mac_of(const struct link_path *path, uint8_t mac[WIRE_MAC_BYTES])
+/* Whoever is asked for its link address now need not be while packets wait. */
+static int find_neighbour(const struct netdev_device *device, const struct wire_gid *sgid, const struct wire_gid *dgid,
+			  uint32_t ifindex, struct netdev_hop *hop)
 {
-	return wire_gid_is_link_local(&path->dgid) && wire_gid_to_mac(mac, &path->dgid) ? BASE_OK : BASE_ERR_UNREACH;
+	char text[WIRE_GID_TEXT];
+	int err = netdev_hop_resolve(sgid, dgid, ifindex, NEIGHBOUR_TIMEOUT, hop);
+
+	if (err != 0)
+		base_explain("%s: the way to %s is not found: %s", device->name, wire_gid_to_address(text, dgid),
+			     err == BASE_ERR_TIMEDOUT ? "nobody has that address (ARP, ND)" : base_err_text(err));
+	return err;
+}
+
+/* The MAC that RoCEv1's frames to this GID are sent to. Of link-local ones it is a part. */
+static int mac_of(const struct netdev_device *device, const struct link_path *path, uint8_t mac[WIRE_MAC_BYTES])
+{
+	struct netdev_hop hop;
+
+	if (wire_gid_is_link_local(&path->dgid) && wire_gid_to_mac(mac, &path->dgid))
+		return BASE_OK;
+	int err = find_neighbour(device, &path->sgid, &path->dgid, path->ifindex, &hop);
+	if (err != 0)
+		return err;
+	/* Frames of Ethernet end where routers begin. */
+	if (hop.ifindex != path->ifindex || !wire_gid_equal(&hop.next, &path->dgid))
+		return BASE_ERR_UNREACH;
+	memcpy(mac, hop.mac, WIRE_MAC_BYTES);
+	return BASE_OK;
 }
 
 /* RoCEv1. */
@@ -146,7 +181,7 @@ static int raw_path(struct process_engine *engine, const struct netdev_device *d
 		return BASE_ERR_UNREACH;
 	}
 	if (local_ifindex == 0 && !wire_gid_is_multicast(&path->dgid))
-		err = mac_of(path, to);
+		err = mac_of(device, path, to);
 	if (err != 0) {
 		base_explain("%s: no MAC address is found for %s: %s", device->name, text, base_err_text(err));
 		return err;
@@ -161,6 +196,7 @@ static int raw_path(struct process_engine *engine, const struct netdev_device *d
 
 static int wire_path(struct process_engine *engine, const struct netdev_device *device, bool to_this_host, struct link_path *path)
 {
+	struct netdev_hop hop;
 	const char *reason;
 	char text[WIRE_GID_TEXT];
 
@@ -174,13 +210,20 @@ static int wire_path(struct process_engine *engine, const struct netdev_device *
 		base_explain("%s: source and destination GID are of different families (IPv4, IPv6)", device->name);
 		return BASE_ERR_INVAL;
 	}
-	int err = try_route(&path->sgid, &path->dgid, device->ifindex);
+	if (!to_this_host && device->mtu < MIN_NETDEV_MTU) {
+		base_error("%s: the MTU of %s is %u bytes; a packet with %u bytes of payload needs %u", device->name, device->ifname,
+			   device->mtu, WIRE_MTU_BYTES_MIN, MIN_NETDEV_MTU);
+		return BASE_ERR_INVAL;
+	}
+	int err = try_route(&path->sgid, &path->dgid, path->ifindex);
 	wire_gid_to_address(text, &path->sgid);
 	if (err == BASE_ERR_INVAL)
 		base_error("%s: GID %s is not an address of %s, so nothing can be sent from it over the wire; choose the index of one "
 			   "that is (softverbs devices)", device->name, text, device->ifname);
 	else if (err != 0)
 		base_explain("%s: no route from %s: %s", device->name, text, base_err_text(err));
+	if (err == 0 && !to_this_host)
+		err = find_neighbour(device, &path->sgid, &path->dgid, path->ifindex, &hop);
 	if (err != 0)
 		return err;
 	path->kind = LINK_UDP;
@@ -216,8 +259,8 @@ int process_engine_path(struct process_engine *engine, const struct process_peer
 
 	path.sgid = sgid->gid;
 	path.gid_type = sgid->type;
-	path.ifindex = sgid->ifindex;
-	path.dest_ifindex = local_owner(table, &peer->dgid, peer->device);
+	path.ifindex = sgid->ifindex; /* of a VLAN on top of the device, perhaps */
+	path.dest_ifindex = local_owner(table, &peer->dgid, sgid->ifindex);
 	if (path.dest_ifindex != 0 && process_config(engine->process)->local == CONFIG_LOCAL_SHM)
 		err = shm_path(engine, &path);
 	else

@@ -25,6 +25,7 @@ static const char *running;
 static pid_t case_pid;
 static bool wants_interfaces;
 static int admin_fd = -1;
+static pid_t other_host;
 
 void harness_fail(const char *file, int line, const char *format, ...)
 {
@@ -73,13 +74,37 @@ void harness_wants_interfaces(void)
 	wants_interfaces = true;
 }
 
+/* Before the admin, whom it dies with if it is not killed before. */
+static void other_start(int ends[2])
+{
+	char x = 0;
+
+	other_host = fork();
+	if (other_host < 0)
+		abort();
+	if (other_host == 0) {
+		if (unshare(CLONE_NEWNET) != 0 || send(ends[1], &x, 1, 0) != 1)
+			_exit(1);
+		close(ends[0]);
+		while (recv(ends[1], &x, 1, 0) > 0) /* until nobody has the other end */
+			;
+		_exit(0);
+	}
+	close(ends[1]);
+	if (recv(ends[0], &x, 1, 0) != 1)
+		abort();
+}
+
 /* Stays root, and ends with the last of those that could ask it. */
 static void admin_start(void)
 {
-	int ends[2], status;
+	int ends[2], status, other[2];
 	char command[512];
 	ssize_t n;
 
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, other) != 0)
+		abort();
+	other_start(other);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
 		abort();
 	fflush(NULL);
@@ -101,14 +126,14 @@ static void admin_start(void)
 	_exit(0);
 }
 
-static int admin_run(char command[512], const char *format, va_list args)
+static int admin_run(char command[512], const char *prefix, const char *format, va_list args)
 {
 	int status;
 
 	if (admin_fd < 0)
 		harness_skip("changing interfaces needs root and a network namespace");
-	snprintf(command, 512, "ip ");
-	vsnprintf(command + 3, 512 - 3, format, args);
+	int len = snprintf(command, 512, "%s", prefix);
+	vsnprintf(command + len, (size_t)(512 - len), format, args);
 	need(send(admin_fd, command, strlen(command), MSG_NOSIGNAL) > 0);
 	need(recv(admin_fd, &status, sizeof(status), 0) == sizeof(status));
 	return status;
@@ -120,7 +145,25 @@ void harness_ip(const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	int status = admin_run(command, format, args);
+	int status = admin_run(command, "ip ", format, args);
+	va_end(args);
+	if (status != 0)
+		harness_fail(__FILE__, __LINE__, "%s: status %d", command, status);
+}
+
+pid_t harness_other_host(void)
+{
+	return other_host;
+}
+
+void harness_other_ip(const char *format, ...)
+{
+	char command[512], prefix[64];
+	va_list args;
+
+	snprintf(prefix, sizeof(prefix), "nsenter --net=/proc/%d/ns/net ip ", (int)other_host);
+	va_start(args, format);
+	int status = admin_run(command, prefix, format, args);
 	va_end(args);
 	if (status != 0)
 		harness_fail(__FILE__, __LINE__, "%s: status %d", command, status);
@@ -132,7 +175,7 @@ bool harness_ip_can(const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	int status = admin_run(command, format, args);
+	int status = admin_run(command, "ip ", format, args);
 	va_end(args);
 	return status == 0;
 }

@@ -30,6 +30,9 @@ struct harness_case {
 void harness_wants_interfaces(void);
 /* `ip` with these arguments, by root, in the namespace of the cases: must end with 0. One thread at a time. */
 void harness_ip(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The same on another host: a namespace without a program. Interfaces go there by `netns` and its process. */
+void harness_other_ip(const char *format, ...) __attribute__((format(printf, 1, 2)));
+pid_t harness_other_host(void);
 /* Whether it did. */
 bool harness_ip_can(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -373,6 +373,169 @@ static void address_goes_under_traffic(void)
 	need_equal(ibv_close_device(context), 0);
 }
 
+/* --- other hosts: svb is theirs --- */
+
+static void other_host(void)
+{
+	harness_ip("link add sva address 02:00:00:00:00:01 type veth peer name svb address 02:00:00:00:00:02 netns %d",
+		   (int)harness_other_host());
+	harness_other_ip("addr add 10.97.0.2/24 dev svb");
+	harness_other_ip("link set svb up");
+	harness_ip("addr add 10.97.0.1/24 dev sva");
+	harness_ip("link set sva up");
+	/* Three questions, 50 ms apart, and not a second. */
+	harness_ip("ntable change name arp_cache dev sva retrans 50");
+}
+
+static struct ibv_ah_attr to_address(int sgid_index, const char *address)
+{
+	struct ibv_ah_attr attr = { .is_global = 1, .port_num = 1, .grh = { .sgid_index = (uint8_t)sgid_index, .hop_limit = 64 } };
+
+	need_equal(inet_pton(AF_INET6, address, attr.grh.dgid.raw), 1);
+	return attr;
+}
+
+static int to_rtr(struct rc *rc, const char *address)
+{
+	struct rc_address remote = { .qpn = 0x123456, .psn = 1 };
+
+	need_equal(inet_pton(AF_INET6, address, remote.gid.raw), 1);
+	return rc_to_rtr(rc, &remote);
+}
+
+/* Asked for at RTR and for each handle, and the answer is theirs. */
+static void neighbours(void)
+{
+	struct rc rc;
+	uint8_t mac[6];
+	uint16_t vid;
+
+	other_host();
+	struct ibv_context *context = port_open();
+	rc_open(&rc, &(struct rc_options){ .context = context });
+	struct ibv_ah_attr there = to_address(rc.gid_index, "::ffff:10.97.0.2"), nobody = to_address(rc.gid_index, "::ffff:10.97.0.77"),
+		beyond = to_address(rc.gid_index, "::ffff:203.0.113.1"), here = to_address(rc.gid_index, "::ffff:10.97.0.1");
+
+	struct ibv_ah *ah = ibv_create_ah(rc.pd, &there);
+	need(ah != NULL);
+	need_equal(ibv_destroy_ah(ah), 0);
+	need_errno(ibv_create_ah(rc.pd, &nobody), ETIMEDOUT);
+	need_errno(ibv_create_ah(rc.pd, &beyond), EHOSTUNREACH);
+
+	need_equal(rc_to_init(&rc), 0);
+	need_equal(to_rtr(&rc, "::ffff:10.97.0.77"), ETIMEDOUT);
+	need_equal(to_rtr(&rc, "::ffff:203.0.113.1"), EHOSTUNREACH);
+	harness_ip("neigh flush dev sva");
+	need_equal(to_rtr(&rc, "::ffff:10.97.0.2"), 0);
+
+	need_equal(ibv_resolve_eth_l2_from_gid(context, &there, mac, &vid), 0);
+	need(memcmp(mac, (const uint8_t[]){ 2, 0, 0, 0, 0, 2 }, 6) == 0 && vid == 0xffff);
+	need_equal(ibv_resolve_eth_l2_from_gid(context, &here, mac, &vid), 0);
+	need(memcmp(mac, (const uint8_t[]){ 2, 0, 0, 0, 0, 1 }, 6) == 0);
+	need_equal(ibv_resolve_eth_l2_from_gid(context, &nobody, mac, &vid), ETIMEDOUT);
+	struct ibv_ah_attr group = to_address(rc.gid_index, "::ffff:224.1.2.3"), made = to_address(rc.gid_index - 1, "fe80::ff:fe00:55");
+	need_equal(ibv_resolve_eth_l2_from_gid(context, &group, mac, &vid), 0);
+	need(memcmp(mac, (const uint8_t[]){ 1, 0, 0x5e, 1, 2, 3 }, 6) == 0);
+	need_equal(ibv_resolve_eth_l2_from_gid(context, &made, mac, &vid), 0); /* RoCEv1: it is in the GID */
+	need(memcmp(mac, (const uint8_t[]){ 2, 0, 0, 0, 0, 0x55 }, 6) == 0);
+	there.is_global = 0;
+	need_equal(ibv_resolve_eth_l2_from_gid(context, &there, mac, &vid), EINVAL);
+	there.is_global = 1;
+	there.grh.sgid_index = 99;
+	need_equal(ibv_resolve_eth_l2_from_gid(context, &there, mac, &vid), EINVAL);
+	rc_close(&rc);
+	need_equal(ibv_close_device(context), 0);
+}
+
+static _Atomic bool asked;
+
+static void *ask_nobody(void *rc)
+{
+	need_equal(to_rtr(rc, "::ffff:10.97.0.77"), ETIMEDOUT);
+	asked = true;
+	return NULL;
+}
+
+/* Others go on while one waits for an answer. */
+static void asking_blocks_nobody(void)
+{
+	struct rc waits, a, b;
+	pthread_t thread;
+	unsigned exchanged = 0;
+
+	other_host();
+	harness_ip("ntable change name arp_cache dev sva retrans 200");
+	struct ibv_context *context = port_open();
+	rc_open(&waits, &(struct rc_options){ .context = context });
+	need_equal(rc_to_init(&waits), 0);
+	rc_pair(&a, &b, &(struct rc_options){ .context = context }, NULL);
+	need_equal(pthread_create(&thread, NULL, ask_nobody, &waits), 0);
+	while (!asked) {
+		uint64_t before = harness_now_ms();
+
+		need_equal(rc_receive(&b, exchanged, 0, 100), 0);
+		need_equal(rc_post(&a, exchanged, IBV_WR_SEND, IBV_SEND_SIGNALED, 0, 100, NULL, 0), 0);
+		cq_expect(a.send_cq, exchanged, IBV_WC_SUCCESS, IBV_WC_SEND);
+		cq_expect(b.recv_cq, exchanged++, IBV_WC_SUCCESS, IBV_WC_RECV);
+		need(harness_now_ms() - before < 400); /* a question takes 600 */
+	}
+	need(exchanged > 10);
+	pthread_join(thread, NULL);
+	rc_pair_close(&a, &b);
+	rc_close(&waits);
+	need_equal(ibv_close_device(context), 0);
+}
+
+/* An interface whose packets are too short for the shortest payload, one without an address, one address on two interfaces. */
+static void odd_interfaces(void)
+{
+	struct rc rc, a, b;
+
+	other_host();
+	harness_ip("link set sva mtu 300");
+	struct ibv_context *context = port_open();
+	rc_open(&rc, &(struct rc_options){ .context = context, .mtu = IBV_MTU_256 });
+	need_equal(rc_to_init(&rc), 0);
+	await(has_mtu, &(struct mtu_wish){ context, IBV_MTU_256 }, "the MTU does not follow");
+	need_equal(to_rtr(&rc, "::ffff:10.97.0.2"), EINVAL);
+	harness_ip("link set sva mtu 336"); /* 256 and the headers */
+	await(has_mtu, &(struct mtu_wish){ context, IBV_MTU_256 }, "the MTU does not follow");
+	uint64_t end = harness_now_ms() + EVENT_MS;
+	while (to_rtr(&rc, "::ffff:10.97.0.2") != 0)
+		need(harness_now_ms() < end);
+	rc_close(&rc);
+
+	/* The same address twice on this host: each reaches itself. Over the wire the kernel takes one of the two for all packets. */
+	if (harness_is_wire())
+		return;
+	harness_ip("link add svc type veth peer name svd");
+	harness_ip("link set svd up");
+	harness_ip("addr add 10.97.0.1/24 dev svc");
+	harness_ip("link set svc up");
+	await(listed, "sv_svc", "sv_svc is not listed");
+	struct ibv_context *twice = rc_device_open_named("sv_svc");
+	rc_pair(&a, &b, &(struct rc_options){ .context = twice, .mtu = IBV_MTU_256 }, &(struct rc_options){ .context = twice, .mtu = IBV_MTU_256 });
+	need_equal(rc_receive(&b, 1, 0, 100), 0);
+	need_equal(rc_post(&a, 2, IBV_WR_SEND, IBV_SEND_SIGNALED, 0, 100, NULL, 0), 0);
+	cq_expect(a.send_cq, 2, IBV_WC_SUCCESS, IBV_WC_SEND);
+	rc_pair_close(&a, &b);
+	need_equal(ibv_close_device(twice), 0);
+
+	/* None at all: the two entries that are made from the MAC. */
+	harness_ip("link del svc");
+	harness_ip("link add svc type veth peer name svd");
+	harness_ip("link set svd up");
+	harness_ip("link set svc up");
+	harness_ip("addr flush dev svc");
+	await(listed, "sv_svc", "sv_svc is not listed");
+	twice = rc_device_open_named("sv_svc");
+	struct ibv_gid_entry entries[8];
+	need_equal(ibv_query_gid_table(twice, entries, 8, 0), 2);
+	need(entries[0].gid_type == IBV_GID_TYPE_ROCE_V1 && entries[1].gid_type == IBV_GID_TYPE_ROCE_V2);
+	need(ibv_close_device(twice) == 0 && ibv_close_device(context) == 0);
+	harness_ip("link del svc");
+}
+
 /* --- closing while it changes --- */
 
 static _Atomic bool churn_ends;
@@ -431,6 +594,7 @@ static void churn(void)
 static void cleaned(void (*run)(void))
 {
 	harness_ip_can("link del sva 2> /dev/null"); /* an earlier case's; skips without root */
+	harness_ip_can("link del svc 2> /dev/null");
 	run();
 }
 
@@ -443,6 +607,9 @@ CASE(removal)
 CASE(replacement)
 CASE(removal_under_traffic)
 CASE(address_goes_under_traffic)
+CASE(neighbours)
+CASE(asking_blocks_nobody)
+CASE(odd_interfaces)
 CASE(churn)
 
 static const struct harness_case cases[] = {
@@ -454,6 +621,9 @@ static const struct harness_case cases[] = {
 	{ "replacement", "an interface deleted and made again is another device", case_replacement },
 	{ "removal_under_traffic", "everything posted ends, in order", case_removal_under_traffic },
 	{ "address_goes_under_traffic", "RETRY_EXC", case_address_goes_under_traffic },
+	{ "neighbours", "asked for at RTR and for handles: ETIMEDOUT, EHOSTUNREACH; ibv_resolve_eth_l2_from_gid", case_neighbours },
+	{ "asking_blocks_nobody", "others go on while a QP waits for the answer", case_asking_blocks_nobody },
+	{ "odd_interfaces", "an MTU of 300 bytes, an address on two interfaces, none at all", case_odd_interfaces },
 	{ "churn", "opening and closing while the interface changes and goes", case_churn },
 };
 
