@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #include "base/err.h"
+#include "broker/gsi_raw.h"
 #include "wire/icrc.h"
 #include "wire/mtu.h"
 #include "wire/packet.h"
@@ -38,8 +39,26 @@ static bool icrc_is_good(const struct broker_gsi_packet *packet)
 {
 	struct wire_icrc_flow flow;
 
-	wire_icrc_flow_gids(&flow, &packet->source, &packet->destination, packet->source_port, WIRE_UDP_PORT_ROCE);
+	if (packet->gid_type == WIRE_GID_ROCE_V1)
+		wire_icrc_flow_grh(&flow, &packet->source, &packet->destination);
+	else
+		wire_icrc_flow_gids(&flow, &packet->source, &packet->destination, packet->source_port, WIRE_UDP_PORT_ROCE);
 	return wire_icrc_verify(&flow, packet->ip_id, packet->ib, packet->len, NULL) != WIRE_ICRC_BAD;
+}
+
+/* The device that the packet came to; -1: none has this address. A frame must have come by the very interface. */
+static int arrived_at(const struct netdev_table *table, const struct broker_gsi_packet *packet)
+{
+	if (packet->gid_type != WIRE_GID_ROCE_V1)
+		return broker_device_of(table, &packet->destination,
+					wire_gid_is_link_local(&packet->destination) ? packet->ifindex : 0);
+	for (uint32_t i = 0; i < table->count; i++) {
+		int index = netdev_device_gid_index(&table->devices[i], &packet->destination, WIRE_GID_ROCE_V1);
+
+		if (index >= 0 && table->devices[i].gids[index].ifindex == packet->ifindex)
+			return (int)i;
+	}
+	return -1;
 }
 
 bool broker_gsi_receive(struct broker_gsi *gsi, const struct netdev_table *table, const struct broker_gsi_packet *packet,
@@ -57,15 +76,14 @@ bool broker_gsi_receive(struct broker_gsi *gsi, const struct netdev_table *table
 		gsi->dropped_icrc++;
 		return false;
 	}
-	int device = broker_device_of(table, &packet->destination,
-				      wire_gid_is_link_local(&packet->destination) ? packet->ifindex : 0);
+	int device = arrived_at(table, packet);
 	if (device < 0) {
 		gsi->dropped_address++;
 		return false;
 	}
 	*from = (struct cm_path){
 		.port = broker_port_of(table, device),
-		.gid_type = WIRE_GID_ROCE_V2,
+		.gid_type = packet->gid_type,
 		.sgid = packet->destination,
 		.dgid = packet->source,
 		.gsi_qpn = ib.deth.src_qpn,
@@ -75,6 +93,7 @@ bool broker_gsi_receive(struct broker_gsi *gsi, const struct netdev_table *table
 		.mtu = (uint8_t)wire_mtu_cm(table->devices[device].mtu),
 		.life_time = 18,
 	};
+	memcpy(from->mac, packet->source_mac, sizeof(from->mac));
 	*mad = ib.payload;
 	*mad_len = ib.payload_len;
 	return true;
@@ -131,6 +150,7 @@ static void frame(uint8_t ib[GSI_BYTES], uint32_t psn, const struct cm_send *out
 	size_t at = wire_packet_encode_headers(ib, &head);
 
 	memcpy(ib + at, out->mad, CM_MAD_BYTES);
+	/* A frame gets its own. */
 	wire_icrc_flow_gids(&flow, &out->path.sgid, &out->path.dgid, WIRE_UDP_PORT_ROCE, WIRE_UDP_PORT_ROCE);
 	wire_icrc_store(ib + at + CM_MAD_BYTES, wire_icrc_compute(&flow, 0, ib, at + CM_MAD_BYTES));
 }
@@ -144,11 +164,15 @@ void broker_gsi_send(struct broker_gsi *gsi, const struct netdev_table *table, c
 	uint32_t device = out->path.port.number;
 
 	gsi->sent++;
-	if (gsi->socket < 0) {
+	if (gsi->socket < 0 && out->path.gid_type != WIRE_GID_ROCE_V1) {
 		gsi->send_errors++;
 		return;
 	}
 	frame(ib, gsi->psn++ & 0xffffff, out);
+	if (out->path.gid_type == WIRE_GID_ROCE_V1) {
+		broker_gsi_raw_send(gsi, table, out, ib, sizeof(ib));
+		return;
+	}
 	memcpy(&to.sin6_addr, out->path.dgid.raw, WIRE_GID_BYTES);
 	memset(control.bytes, 0, sizeof(control.bytes));
 	control_fill(&control, &to, &out->path, device < table->count ? table->devices[device].ifindex : 0);

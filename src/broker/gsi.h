@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The general services interface: QP 1 of this host, on slot 0's socket of port 4791, which carries the MADs of connection
- * management as UD packets (IBTA 13.5.1, A17.9.1: Q_Key 0x80010000, P_Key 0xffff).
+ * The general services interface: QP 1 of this host, on slot 0's socket of port 4791 and, for RoCEv1, on a packet socket (gsi_raw.h).
+ * They carry the MADs of connection management as UD packets (IBTA 13.5.1, A17.9.1: Q_Key 0x80010000, P_Key 0xffff).
  *
  * One thread. Datagrams are hostile: what is no UD SEND to QP 1 with a good ICRC is dropped and counted.
  */
@@ -16,6 +16,7 @@
 
 struct broker_gsi {
 	int socket;                /* borrowed; -1: no wire */
+	int raw;                   /* gsi_raw.h; borrowed; -1: none */
 	uint32_t psn;
 	uint64_t sent, received, send_errors;
 	uint64_t dropped_form, dropped_icrc, dropped_address;
@@ -23,8 +24,10 @@ struct broker_gsi {
 
 /* One IB packet (BTH to ICRC) as it came, with the addresses of its datagram. */
 struct broker_gsi_packet {
+	enum wire_gid_type gid_type;
 	struct wire_gid source, destination; /* IPv4 addresses mapped */
-	uint16_t source_port;
+	uint8_t source_mac[WIRE_MAC_BYTES];  /* v1 */
+	uint16_t source_port;                /* v2 */
 	uint32_t ifindex;                    /* that it came in by */
 	uint16_t ip_id;                      /* to expect: k for segment k of a merged datagram */
 	uint8_t traffic_class, hop_limit;

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/random.h"
+#include "broker/gsi_raw.h"
 #include "ipc/pair.h"
 #include "wire/bth.h"
 
@@ -89,7 +90,7 @@ struct broker_manager *broker_manager_create(const struct broker_manager_ops *op
 	m->ops = ops;
 	m->context = context;
 	m->table = table;
-	m->gsi.socket = -1;
+	m->gsi.socket = m->gsi.raw = -1;
 	base_random_bytes(&seed, sizeof(seed));
 	m->ucma = broker_ucma_create(&ucma_ops, m, &config, table, first_port(), seed);
 	if (m->ucma == NULL) {
@@ -110,6 +111,12 @@ void broker_manager_destroy(struct broker_manager *m)
 void broker_manager_socket_set(struct broker_manager *m, int socket)
 {
 	m->gsi.socket = socket;
+}
+
+void broker_manager_raw_set(struct broker_manager *m, int socket, enum wire_gid_type begins)
+{
+	m->gsi.raw = socket;
+	broker_ucma_begin_with(m->ucma, begins);
 }
 
 struct broker_ucma *broker_manager_ucma(struct broker_manager *m)
@@ -193,6 +200,7 @@ static bool arrival_read(struct broker_manager *m, struct arrival *a)
 	if (n < 0)
 		return false;
 	memset(a, 0, sizeof(*a));
+	a->packet.gid_type = WIRE_GID_ROCE_V2;
 	name_load(a, &name);
 	control_load(a, &message);
 	a->bytes = (uint32_t)n;
@@ -233,4 +241,16 @@ void broker_manager_read(struct broker_manager *m)
 			packet_take(m, &a);
 		}
 	}
+}
+
+void broker_manager_read_raw(struct broker_manager *m)
+{
+	struct broker_gsi_packet packet;
+	struct cm_path from;
+	const uint8_t *mad;
+	size_t mad_len;
+
+	for (unsigned i = 0; i < MANAGER_READS && broker_gsi_raw_read(&m->gsi, m->datagram, &packet); i++)
+		if (packet.len > 0 && broker_gsi_receive(&m->gsi, m->table, &packet, &from, &mad, &mad_len))
+			broker_ucma_receive(m->ucma, &from, mad, mad_len);
 }

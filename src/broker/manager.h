@@ -22,6 +22,10 @@ struct broker_manager_ops {
 struct broker_manager *broker_manager_create(const struct broker_manager_ops *ops, void *context, const struct netdev_table *table,
 					     bool fast);
 void broker_manager_destroy(struct broker_manager *manager);
+/* The packet socket of gsi_raw.h (borrowed); -1: none. And the encapsulation of what this host begins: connections, groups. */
+void broker_manager_raw_set(struct broker_manager *manager, int socket, enum wire_gid_type begins);
+/* It is readable. Bounded. */
+void broker_manager_read_raw(struct broker_manager *manager);
 /* Slot 0's socket (borrowed), once it is known; -1: no wire. */
 void broker_manager_socket_set(struct broker_manager *manager, int socket);
 /* The socket is readable. Bounded. */

@@ -30,6 +30,7 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "broker/core.h"
+#include "broker/gsi_raw.h"
 #include "broker/manager.h"
 #include "broker/member.h"
 #include "broker/output.h"
@@ -47,7 +48,7 @@
 #define SERVER_EVENTS 64
 #define SERVER_MESSAGES 64 /* of one client in a row */
 
-enum server_tag { TAG_LISTENER, TAG_SIGNAL, TAG_NETDEV, TAG_HOST, TAG_CLIENT, TAG_PROCESS };
+enum server_tag { TAG_LISTENER, TAG_SIGNAL, TAG_NETDEV, TAG_HOST, TAG_RAW, TAG_CLIENT, TAG_PROCESS };
 
 struct server_client {
 	int fd; /* -1: none */
@@ -57,7 +58,7 @@ struct server_client {
 };
 
 struct server {
-	int epoll, listener, signals, monitor;
+	int epoll, listener, signals, monitor, raw;
 	int watch[IPC_SLOTS]; /* pidfds that are polled, -1: none */
 	struct server_client clients[BROKER_CLIENTS_MAX];
 	struct broker *core;
@@ -577,6 +578,9 @@ static int server_loop(struct server *s, const struct broker_server_options *opt
 			case TAG_HOST:
 				broker_manager_read(s->manager);
 				break;
+			case TAG_RAW:
+				broker_manager_read_raw(s->manager);
+				break;
 			case TAG_CLIENT:
 				server_client(s, number, events[i].events);
 				break;
@@ -630,7 +634,7 @@ int broker_server_run(const struct broker_server_options *options)
 		base_error("the broker cannot start: out of memory");
 		return err;
 	}
-	s->epoll = s->listener = s->signals = s->monitor = -1;
+	s->epoll = s->listener = s->signals = s->monitor = s->raw = -1;
 	for (unsigned i = 0; i < IPC_SLOTS; i++)
 		s->watch[i] = -1;
 	for (unsigned i = 0; i < BROKER_CLIENTS_MAX; i++)
@@ -648,6 +652,10 @@ int broker_server_run(const struct broker_server_options *options)
 		goto done;
 	}
 	s->scan.profile = options->gids;
+	s->raw = broker_gsi_raw_open();
+	if (s->raw >= 0 && server_watch(s, s->raw, EPOLLIN, TAG_RAW, 0) != BASE_OK)
+		base_warn("frames of RoCE v1 cannot be watched");
+	broker_manager_raw_set(s->manager, s->raw, options->cm_roce_v1 ? WIRE_GID_ROCE_V1 : WIRE_GID_ROCE_V2);
 	server_scan(s);
 	err = server_settle_start(s);
 	if (err != BASE_OK)
@@ -661,7 +669,7 @@ done:
 		if (s->clients[i].fd >= 0)
 			client_close(s, i);
 	broker_vault_close(&s->vault);
-	int *all[] = { &s->listener, &s->signals, &s->monitor, &s->epoll };
+	int *all[] = { &s->listener, &s->signals, &s->monitor, &s->raw, &s->epoll };
 	for (unsigned i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		if (*all[i] >= 0)
 			close(*all[i]);

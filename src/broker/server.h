@@ -13,6 +13,7 @@
 struct broker_server_options {
 	bool cm_fast;          /* connection management with the timeouts for tests */
 	enum netdev_gid_profile gids;
+	bool cm_roce_v1;       /* connections and groups begin as RoCEv1 */
 	uint32_t idle_seconds; /* without clients, then it ends; 0: never */
 	/* Called once when clients can be served, before the first is: lets go of standard error, tells the starter. */
 	void (*ready)(void *context);

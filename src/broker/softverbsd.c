@@ -169,6 +169,7 @@ int main(int argc, char **argv)
 	_Static_assert((int)CONFIG_GIDS_ALL == (int)NETDEV_GIDS_ALL && (int)CONFIG_GIDS_V2 == (int)NETDEV_GIDS_V2 &&
 		(int)CONFIG_GIDS_IPV6 == (int)NETDEV_GIDS_IPV6, "one numbering");
 	const struct broker_server_options server = { .cm_fast = config.cm == CONFIG_CM_FAST, .gids = (enum netdev_gid_profile)config.gids,
+		.cm_roce_v1 = config.cm_roce == CONFIG_ROCE_V1,
 		.idle_seconds = (uint32_t)idle, .ready = ready, .context = &d };
 	int err = broker_server_run(&server);
 	if (err == BASE_ERR_EXISTS) {

@@ -35,6 +35,7 @@ struct broker_ucma *broker_ucma_create(const struct broker_ucma_ops *ops, void *
 	u->context = context;
 	u->table = table;
 	u->first_port = first_port;
+	u->begins = WIRE_GID_ROCE_V2;
 	u->memory_bytes = cm_bytes(config);
 	/* Mostly never touched: a page comes when an id needs it. */
 	u->memory = mmap(NULL, u->memory_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -47,6 +48,11 @@ struct broker_ucma *broker_ucma_create(const struct broker_ucma_ops *ops, void *
 fail:
 	broker_ucma_destroy(u);
 	return NULL;
+}
+
+void broker_ucma_begin_with(struct broker_ucma *u, enum wire_gid_type gid_type)
+{
+	u->begins = gid_type;
 }
 
 static struct ucma_id **bucket(struct broker_ucma *u, uint8_t slot, uint32_t number)

@@ -42,6 +42,8 @@ struct broker_ucma_ops {
  */
 struct broker_ucma *broker_ucma_create(const struct broker_ucma_ops *ops, void *context, const struct cm_config *config,
 				       const struct netdev_table *table, uint16_t first_port, uint64_t seed);
+/* The encapsulation of connections and groups that begin here: RoCEv2 unless told; peers' are answered as they come. */
+void broker_ucma_begin_with(struct broker_ucma *ucma, enum wire_gid_type gid_type);
 void broker_ucma_destroy(struct broker_ucma *ucma);
 
 /* A command: its answer is sent before this returns, what follows from it after the answer. */

@@ -197,7 +197,7 @@ uint8_t ucma_sgid_index(const struct broker_ucma *u, const struct cm_path *path)
 int ucma_route(struct broker_ucma *u, struct ucma_id *id)
 {
 	const struct netdev_device *device;
-	struct cm_path path = { .gid_type = WIRE_GID_ROCE_V2, .gsi_qpn = 1, .hop_limit = 64, .pkey = 0xffff };
+	struct cm_path path = { .gid_type = (uint8_t)u->begins, .gsi_qpn = 1, .hop_limit = 64, .pkey = 0xffff };
 	int peer;
 
 	if (id->stage != UCMA_ADDR_RESOLVED)

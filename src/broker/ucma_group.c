@@ -2,7 +2,8 @@
 /*
  * Joining groups, as cma.c does it on Ethernet ports: there is no subnet administration to ask, so the record of the group is made
  * here, and the join ends, a moment later, with MULTICAST_JOIN (cm-ece 11). What is joined is the IP group, by the socket of the
- * client's slot: once for all its ids, left with the last of them, with its id, and with the process.
+ * client's slot: once for all its ids, left with the last of them, with its id, and with the process. RoCEv1 has no IP group: its
+ * Ethernet group is joined by the process, when it attaches a queue pair.
  *
  * What a group keeps at its client lets the next broker know it: the socket itself has not left.
  */
@@ -88,6 +89,18 @@ bool ucma_group_is(const struct broker_ucma *u, uint8_t slot, uint32_t number)
 	return g != NULL;
 }
 
+/* The group's GID. RoCEv1 knows no mapped addresses of groups: cma.c puts IPv4 into a global IPv6 group (roce-wire 20). */
+static struct wire_gid group_gid(const struct broker_ucma *u, const struct cm_ip *ip)
+{
+	struct wire_gid gid = ucma_gid_of(ip);
+
+	if (u->begins == WIRE_GID_ROCE_V1 && wire_gid_is_ipv4_mapped(&gid)) {
+		gid.raw[0] = 0xff;
+		gid.raw[1] = 0x0e;
+	}
+	return gid;
+}
+
 /* Checks in cma.c's order. */
 static int join(struct broker_ucma *u, struct ucma_id *id, const struct cm_address *address, uint64_t uid, bool member,
 		struct ucma_answer *out)
@@ -110,8 +123,8 @@ static int join(struct broker_ucma *u, struct ucma_id *id, const struct cm_addre
 	group = has_room(u, id->slot) ? calloc(1, sizeof(*group)) : NULL;
 	if (group == NULL)
 		return ENOMEM;
-	*group = (struct ucma_group){ .id = id->id, .slot = id->slot, .uid = uid, .mgid = mgid, .ifindex = device->ifindex,
-		.member = member, .untold = true };
+	*group = (struct ucma_group){ .id = id->id, .slot = id->slot, .uid = uid, .mgid = group_gid(u, &address->ip),
+		.ifindex = device->ifindex, .member = member && u->begins == WIRE_GID_ROCE_V2, .untold = true };
 	err = enter(u, group);
 	if (err != 0) {
 		free(group);
@@ -164,8 +177,9 @@ int ucma_leave(struct broker_ucma *u, uint8_t slot, const void *in, struct ucma_
 
 static void tell(struct broker_ucma *u, struct ucma_group *group, const struct ucma_id *id)
 {
-	const struct cm_path path = { .port = broker_port_of(u->table, id->device), .gid_type = WIRE_GID_ROCE_V2,
-		.sgid = ucma_gid_of(&id->source.ip), .dgid = group->mgid, .hop_limit = GROUP_HOPS, .traffic_class = id->tos };
+	const struct cm_path path = { .port = broker_port_of(u->table, id->device), .gid_type = (uint8_t)u->begins,
+		.sgid = ucma_gid_of(&id->source.ip), .dgid = group->mgid,
+		.hop_limit = u->begins == WIRE_GID_ROCE_V1 ? 1 : GROUP_HOPS, .traffic_class = id->tos };
 	struct rdma_ucm_event_resp event = { .uid = group->uid, .id = group->number, .event = EVENT_JOIN };
 	const struct ipc_message m = { .type = IPC_CM_EVENT, .cm = { .len = sizeof(event), .bytes = (const uint8_t *)&event } };
 

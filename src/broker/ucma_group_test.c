@@ -116,6 +116,24 @@ static void test_join_and_leave(void **state)
 	assert_int_equal(leave(1, group), ENOENT);
 }
 
+/* RoCEv1: the group of IPv4 is one of IPv6, and there is no IP group to be in. */
+static void test_roce_v1(void **state)
+{
+	const uint8_t mgid[16] = { 0xff, 0x0e, [10] = 0xff, 0xff, 239, 1, 2, 3 };
+
+	broker_ucma_begin_with(fake.u, WIRE_GID_ROCE_V1);
+	uint32_t group = join(1, bound(1, 10), 77, FULL);
+	const struct rdma_ucm_event_resp e = fake.events[1][0];
+
+	assert_int_equal(e.event, JOINED);
+	assert_int_equal(e.param.ud.ah_attr.grh.sgid_index, 0);
+	assert_int_equal(e.param.ud.ah_attr.grh.hop_limit, 1);
+	assert_memory_equal(e.param.ud.ah_attr.grh.dgid, mgid, sizeof(mgid));
+	assert_int_equal(changes, 0);
+	assert_int_equal(leave(1, group), 0);
+	assert_int_equal(changes, 0);
+}
+
 /* The socket leaves with the last of the client's ids, and only this client's socket. */
 static void test_members_are_counted(void **state)
 {
@@ -230,7 +248,8 @@ static void test_next_broker(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_join_and_leave), TEST(test_members_are_counted), TEST(test_who_only_sends_is_no_member), TEST(test_refusals),
+		TEST(test_join_and_leave), TEST(test_roce_v1), TEST(test_members_are_counted),
+		TEST(test_who_only_sends_is_no_member), TEST(test_refusals),
 		TEST(test_the_command_of_old_programs), TEST(test_next_broker),
 	};
 

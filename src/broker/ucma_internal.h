@@ -43,6 +43,7 @@ struct broker_ucma {
 	void *context;
 	const struct netdev_table *table;
 	uint16_t first_port;
+	enum wire_gid_type begins;
 	struct cm *cm;
 	void *memory;
 	size_t memory_bytes;

@@ -80,6 +80,17 @@ static bool config_set_cm(struct config *config, const char *value)
 	return true;
 }
 
+static bool config_set_cm_roce(struct config *config, const char *value)
+{
+	if (strcmp(value, "v2") == 0)
+		config->cm_roce = CONFIG_ROCE_V2;
+	else if (strcmp(value, "v1") == 0)
+		config->cm_roce = CONFIG_ROCE_V1;
+	else
+		return false;
+	return true;
+}
+
 static bool config_set_gids(struct config *config, const char *value)
 {
 	static const char *const words[] = { [CONFIG_GIDS_ALL] = "all", [CONFIG_GIDS_V2] = "v2", [CONFIG_GIDS_IPV6] = "ipv6" };
@@ -207,6 +218,7 @@ static const struct {
 	{ "rcvbuf", "SOFTVERBS_RCVBUF", "auto or a number of bytes from 4096 to 1073741824", config_set_rcvbuf },
 	{ "gso", "SOFTVERBS_GSO", "auto, on or off", config_set_gso },
 	{ "cm", "SOFTVERBS_CM", "linux or fast", config_set_cm },
+	{ "cm_roce", "SOFTVERBS_CM_ROCE", "v2 or v1", config_set_cm_roce },
 	{ "gids", "SOFTVERBS_GIDS", "all, v2 or ipv6", config_set_gids },
 	{ "broker", "SOFTVERBS_BROKER", "an absolute path, at most 255 bytes", config_set_broker },
 	{ "profile", "SOFTVERBS_PROFILE", "hardware or spec", config_set_profile },

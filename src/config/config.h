@@ -9,6 +9,7 @@
  *   SOFTVERBS_RCVBUF         "rcvbuf"         auto | 4096..1073741824       auto     receive buffer of the socket, bytes
  *   SOFTVERBS_GSO            "gso"            auto | on | off               auto     UDP_SEGMENT bursts
  *   SOFTVERBS_CM             "cm"             linux | fast                  linux    the broker's CM timeouts and retries
+ *   SOFTVERBS_CM_ROCE        "cm_roce"        v2 | v1                       v2       of connections and groups that begin here
  *   SOFTVERBS_GIDS           "gids"           all | v2 | ipv6               all      the broker's tables: v1 before v2; v2; no IPv4
  *   SOFTVERBS_BROKER         "broker"         absolute path                 (none)   the softverbsd to start
  *   SOFTVERBS_PROFILE        "profile"        hardware | spec               hardware where specification and adapters differ
@@ -39,6 +40,7 @@
 
 enum config_local { CONFIG_LOCAL_SHM, CONFIG_LOCAL_WIRE };
 enum config_cm { CONFIG_CM_LINUX, CONFIG_CM_FAST };
+enum config_roce { CONFIG_ROCE_V2, CONFIG_ROCE_V1 };
 enum config_gids { CONFIG_GIDS_ALL, CONFIG_GIDS_V2, CONFIG_GIDS_IPV6 };
 enum config_switch { CONFIG_AUTO, CONFIG_ON, CONFIG_OFF };
 enum config_profile { CONFIG_HARDWARE, CONFIG_SPEC };
@@ -47,6 +49,7 @@ struct config {
 	enum config_local local;
 	enum config_switch gso;
 	enum config_cm cm;            /* read by the broker */
+	enum config_roce cm_roce;     /* read by the broker */
 	enum config_gids gids;        /* read by the broker */
 	uint32_t idle_seconds;
 	uint32_t rcvbuf;              /* bytes, 0: as large as allowed; as getsockopt counts them */

@@ -44,7 +44,7 @@ static void file_write(const char *text)
 
 static int clear(void **state)
 {
-	static const char *const all[] = { "LOCAL", "DEVICE", "IDLE_SECONDS", "RCVBUF", "GSO", "GIDS", "BROKER", "CONFIG",
+	static const char *const all[] = { "LOCAL", "DEVICE", "IDLE_SECONDS", "RCVBUF", "GSO", "GIDS", "CM_ROCE", "BROKER", "CONFIG",
 		"PROFILE", "VENDOR_ID", "PART_ID", "ECE", "ECE_OPTIONS", "FIRMWARE", "NODE_DESC" };
 	char name[64];
 
@@ -69,6 +69,7 @@ static void test_defaults(void **state)
 	assert_int_equal(c.rcvbuf, 0);
 	assert_string_equal(c.broker, "");
 	assert_int_equal(c.gids, CONFIG_GIDS_ALL);
+	assert_int_equal(c.cm_roce, CONFIG_ROCE_V2);
 	assert_true(config_device_matches(&c, "sv_eth0"));
 	assert_int_equal(c.profile, CONFIG_HARDWARE);
 	assert_int_equal(c.vendor_id, 0xffffff);
@@ -113,10 +114,12 @@ static void test_environment_beats_file(void **state)
 	setenv("SOFTVERBS_IDLE_SECONDS", "7", 1);
 	setenv("SOFTVERBS_DEVICE", "sv_e*", 1);
 	setenv("SOFTVERBS_GIDS", "v2", 1);
+	setenv("SOFTVERBS_CM_ROCE", "v1", 1);
 	assert_int_equal(config_load(&c), BASE_OK);
 	assert_int_equal(c.local, CONFIG_LOCAL_WIRE);
 	assert_int_equal(c.idle_seconds, 7);
 	assert_int_equal(c.gids, CONFIG_GIDS_V2);
+	assert_int_equal(c.cm_roce, CONFIG_ROCE_V1);
 	assert_int_equal(c.rcvbuf, 212992);
 	assert_int_equal(c.gso, CONFIG_OFF);
 	assert_true(config_device_matches(&c, "sv_eth0"));
@@ -135,6 +138,7 @@ static void test_errors_name_key_and_values(void **state)
 		{ "SOFTVERBS_RCVBUF", "99999999999999999999", "allowed: auto or a number of bytes" },
 		{ "SOFTVERBS_GSO", "yes", "allowed: auto, on or off" },
 		{ "SOFTVERBS_GIDS", "v1", "allowed: all, v2 or ipv6" },
+		{ "SOFTVERBS_CM_ROCE", "1", "allowed: v2 or v1" },
 		{ "SOFTVERBS_BROKER", "softverbsd", "allowed: an absolute path" },
 		{ "SOFTVERBS_PROFILE", "mlx5", "allowed: hardware or spec" },
 		{ "SOFTVERBS_VENDOR_ID", "0x1000000", "allowed: a number from 0 to 16777215" },

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """Captures what leaves an interface into a pcap file, without a tool that drops or cuts packets."""
+import ctypes
+import os
 import socket
 import struct
 import threading
@@ -9,10 +11,32 @@ ETH_P_ALL = 3
 PACKET_OUTGOING = 4
 
 
+def in_namespace(pid, function):
+    """What function() returns, called in the network namespace of that process. Needs to be root."""
+    setns = ctypes.CDLL(None, use_errno=True).setns
+    with open('/proc/self/ns/net') as here, open(f'/proc/{pid}/ns/net') as there:
+        if setns(there.fileno(), 0) != 0:
+            raise PermissionError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+        try:
+            return function()
+        finally:
+            setns(here.fileno(), 0)
+
+
 class Capture:
     """Needs CAP_NET_RAW. start, then stop; frames holds (time, bytes) of every frame that was sent."""
 
-    def __init__(self, interface):
+    def __init__(self, interface, pid=None):
+        """`pid`: the interface is in the network namespace of that process."""
+        if pid is None:
+            self._open(interface)
+        else:
+            in_namespace(pid, lambda: self._open(interface))
+        self.frames, self.stopping = [], False
+        self.thread = threading.Thread(target=self._run, daemon=True)
+        self.thread.start()
+
+    def _open(self, interface):
         self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 64 << 20)
         try:
@@ -21,9 +45,6 @@ class Capture:
             pass
         self.socket.bind((interface, 0))
         self.socket.settimeout(0.1)
-        self.frames, self.stopping = [], False
-        self.thread = threading.Thread(target=self._run, daemon=True)
-        self.thread.start()
 
     def _run(self):
         while True:

@@ -596,9 +596,14 @@ def capture_row(w, commands, device, interface, index=None):
             perftest(w, [*command, '-d', device, *gid], 'wire', env={'SOFTVERBS_GSO': 'off'})
     finally:
         lost = capture.stop()
+    check_capture(w, capture, lost)
+
+
+def check_capture(w, capture, lost, least=50):
+    """Every RoCE frame decodes in tshark, every ICRC is right by icrc.py."""
     packets = [p for p in (roce_packet(f) for _, f in capture.frames) if p]
     need(lost == 0, f'the capture itself lost {lost} frames')
-    need(len(packets) > 50, f'only {len(packets)} RoCE packets of {len(capture.frames)} frames')
+    need(len(packets) > least, f'only {len(packets)} RoCE packets of {len(capture.frames)} frames')
     wrong = [p for p in packets if not is_right(p)]
     need(not wrong, f'{len(wrong)} of {len(packets)} ICRCs are wrong, the first in {wrong[0].hex() if wrong else ""}')
     path = f'{w.work}/wire.pcap'
@@ -606,7 +611,7 @@ def capture_row(w, commands, device, interface, index=None):
     # Payload is random bytes here: tshark's guesses about protocols inside are not asked for.
     fields = ('infiniband.bth.opcode', 'infiniband.invariant.crc', '_ws.malformed', '_ws.expert.message')
     guesses = ('rpcordma', 'smb_direct', 'iser', 'nvme-rdma')
-    text = subprocess.run(['tshark', '-r', path, '-Y', 'udp.dstport == 4791', '-T', 'fields',
+    text = subprocess.run(['tshark', '-r', path, '-Y', 'udp.dstport == 4791 || eth.type == 0x8915', '-T', 'fields',
                            *(x for f in fields for x in ('-e', f)),
                            *(x for g in guesses for x in ('--disable-protocol', g))], capture_output=True, text=True).stdout
     lines = text.rstrip('\n').split('\n')

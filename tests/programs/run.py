@@ -21,6 +21,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import clients  # noqa: E402
 import rows  # noqa: E402
 import rows_cm  # noqa: E402,F401
+import rows_hosts  # noqa: E402,F401
 import rows_mcast  # noqa: E402,F401
 import rows_sysview  # noqa: E402,F401
 import rows_tools  # noqa: E402,F401

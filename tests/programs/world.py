@@ -144,6 +144,9 @@ class World:
             if '.so' in name or name == 'softverbsd':
                 if not os.path.isdir(f'{self.product}/lib/{name}'):
                     shutil.copy2(f'{self.product}/lib/{name}', f'{self.copy}/lib/{name}', follow_symlinks=False)
+        if os.path.exists(f'{self.product}/tests/programs/switch'):
+            os.makedirs(f'{self.copy}/tests/programs')
+            shutil.copy2(f'{self.product}/tests/programs/switch', f'{self.copy}/tests/programs')
         subprocess.run(['chmod', '-R', 'a+rX', self.copy], check=True)
         self.product = self.copy
 
