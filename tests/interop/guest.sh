@@ -17,7 +17,7 @@ shift
 skip() { printf '%s\n' "$*" >&2; exit 77; }
 
 TOOLS="ip rdma ibv_devinfo ibv_rc_pingpong ibv_uc_pingpong ibv_ud_pingpong ibv_srq_pingpong ib_send_bw ib_send_lat ib_write_bw
-	ib_write_lat ib_read_bw ib_read_lat ib_atomic_bw ib_atomic_lat"
+	ib_write_lat ib_read_bw ib_read_lat ib_atomic_bw ib_atomic_lat rping ucmatose udaddy mckey"
 MODULES="virtio_pci virtio_console virtio_net crc32_generic ib_uverbs rdma_ucm rdma_rxe"
 
 [ "$(uname -m)" = x86_64 ] || skip "the guest is x86_64 only"
@@ -28,6 +28,8 @@ busybox=$(command -v busybox) || skip "busybox-static is not installed"
 ! readelf -lW "$busybox" | grep -q INTERP || skip "busybox is not the static one (package busybox-static)"
 provider=$(dpkg-query -L ibverbs-providers 2>/dev/null | grep '/librxe-rdmav[0-9]*\.so$') ||
 	skip "ibverbs-providers is not installed"
+# Loaded by pthread_exit and pthread_cancel, which rping ends with.
+unwinder=$(ldconfig -p | sed -n 's/.*libgcc_s\.so\.1 (.*x86-64.*=> //p' | head -n 1)
 paths=
 for tool in $TOOLS; do
 	path=$(command -v "$tool") || skip "$tool is not installed"
@@ -99,7 +101,7 @@ initramfs_make() {
 	ln -s busybox "$root/usr/bin/sh" # init makes the other links
 	ln -s "$(command -v ip)" "$root/opt/ip" # busybox's shell takes its own ip before any other
 	# shellcheck disable=SC2086
-	in_guest $paths "$provider"
+	in_guest $paths "$provider" $unwinder
 	echo 'driver rxe' >"$root/etc/libibverbs.d/rxe.driver"
 	echo 'root:x:0:0:root:/:/bin/sh' >"$root/etc/passwd"
 	cp "$here/init" "$root/init"

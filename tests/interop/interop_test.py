@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """softverbs and Linux's rxe, which runs in a guest under QEMU, at two ends of a tap.
 
-  interop_test.py BUILD [--results FILE] [GROUP...]     groups: peer, programs, jumbo, loss
+  interop_test.py BUILD [--results FILE] [GROUP...]     groups: peer, cm, programs, jumbo, loss
 
-Without a group: all but jumbo, and each program twice: softverbs serves over IPv4, rxe over IPv6. With SOFTVERBS_CHECK=full, or
-for a group that is named: all, and with either as the server over both.
+Without a group: all but jumbo, each program twice (softverbs serves over IPv4, rxe over IPv6), perftest with one size. With
+SOFTVERBS_CHECK=full, or for a group that is named: all, with every size, and with either as the server over both.
 
 As root only (it makes the namespaces); else it says so and ends with 77. The guest is made by guest.sh, in BUILD/guest.
 """
@@ -19,18 +19,26 @@ import time
 import traceback
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import cm_rows  # noqa: E402
+import cm_wire  # noqa: E402
 from guest import TOP, Failed, Lab, Skipped, need  # noqa: E402
+from icrc import is_right, roce_packet  # noqa: E402
 from world import perftest_sizes  # noqa: E402
 
 PINGPONGS = ('ibv_rc_pingpong', 'ibv_uc_pingpong', 'ibv_ud_pingpong', 'ibv_srq_pingpong')
 # -a: every size to 8 MiB. Emulated, the guest moves some tens of MB in a second: few of each. What nobody acknowledges is lost
-# when the guest is slow, and then a program waits for ever: UC and UD are in the pingpongs.
-PERFTESTS = ('ib_send_bw -a -n 5', 'ib_send_lat -a -n 5', 'ib_write_bw -a -n 5', 'ib_write_lat -a -n 5', 'ib_read_bw -a -n 5',
-             'ib_read_lat -a -n 5', 'ib_atomic_bw -n 200', 'ib_atomic_lat -n 200')
+# when the guest is slow, and then a program waits for ever: UC and UD are in the pingpongs. Each end takes the READs that its
+# own device can have out, 128 of rxe, 16 of ours, for what the other has, too: -o says it.
+PERFTESTS = ('ib_send_bw', 'ib_send_lat', 'ib_write_bw', 'ib_write_lat', 'ib_read_bw -o 16', 'ib_read_lat -o 16')
+ATOMICS = ('ib_atomic_bw -n 200 -o 16', 'ib_atomic_lat -n 200 -o 16')
+EVERY_SIZE, ONE_SIZE = '-a -n 5', '-s 65536 -n 50'
 SIZES = 23  # of -a: 2 to 8 MiB
 SCENARIOS = ('rc', 'uc', 'ud', 'invalidate', 'errors')
 BULK = 100000
+VENDORS_OPCODES = 0xc0
+KINDS = ('REQ', 'REP', 'RTU', 'REJ', 'DREQ', 'DREP', 'SIDR_REQ', 'SIDR_REP')
 ROLES = {'a': 'softverbs serves', 'b': 'rxe serves'}
+LISTENERS = {'a': 'softverbs listens', 'b': 'rxe listens'}
 SEED = 20240229
 GRACE = 60  # emulated, on a busy machine, ending takes its time
 
@@ -143,13 +151,56 @@ def peer(rows):
         rows.lab(f'MTU {mtu}', lambda lab: on(lab, mtu), mtu=mtu)
 
 
-def programs(rows, mtu=1500, versions=None):
+def programs(rows, mtu=1500, versions=None, sizes=EVERY_SIZE):
     def on(lab):
         for tool in PINGPONGS:
             both_roles(rows, lab, f'MTU {mtu}: {tool}', lambda *a: pingpong(*a, tool, {1500: 1024, 9000: 4096}[mtu]), versions)
-        for command in PERFTESTS:
+        for command in [f'{program} {sizes}' for program in PERFTESTS] + list(ATOMICS):
             both_roles(rows, lab, f'MTU {mtu}: {command}', lambda *a: perftest(*a, command), versions)
     rows.lab(f'MTU {mtu}', on, mtu=mtu)
+
+
+def cm(rows, versions=None):
+    def on(lab):
+        capture = lab.capture('a', both=True)
+        for function, words in ((lambda *a: scenario(*a, 'cm'), 'ECE and refusals'), (cm_rows.rping, 'rping'),
+                                (cm_rows.ucmatose, f'ucmatose -c {cm_rows.CONNECTIONS}'), (cm_rows.udaddy, 'udaddy')):
+            both_roles(rows, lab, f'connections: {words}', function, versions)
+        for listener, words in LISTENERS.items():
+            rows.run(f'connections: mckey, {words}', lambda: cm_rows.mckey(lab, listener))
+            ends(lab)
+        rows.run('connections: GID types', lambda: cm_rows.gid_types(lab))
+        ends(lab)
+        lost = capture.stop()
+        rows.run('connections: our codec and tshark read each message alike', lambda: read_alike(lab, capture, lost))
+    rows.lab('connections', on)
+
+
+def read_alike(lab, capture, lost):
+    need(lost == 0, f'{lost} frames of the capture are lost')
+    packets = [p for p in (roce_packet(frame) for _, frame in capture.frames) if p]
+    # Large frames of segmentation offload have no ICRC yet; messages are never such.
+    path = f'{lab.work}/cm.pcap'
+    capture.frames = [f for f in capture.frames if is_message(f[1])]
+    capture.write(path)
+    need(all(is_right(roce_packet(frame)) for _, frame in capture.frames), 'a wrong ICRC')
+    # Of selective repeat, which only softverbs has.
+    need(all(opcode(packet) < VENDORS_OPCODES for packet in packets), 'a vendor\'s opcode on the wire')
+    return f'{len(packets)} packets; {cm_wire.check(lab.build, path, KINDS)}'
+
+
+def bth_at(packet):
+    return (20 if packet[0] >> 4 == 4 else 40) + 8
+
+
+def opcode(packet):
+    return packet[bth_at(packet)]
+
+
+def is_message(frame):
+    """To QP 1."""
+    packet = roce_packet(frame)
+    return packet and opcode(packet) >> 5 == 3 and packet[bth_at(packet) + 5:bth_at(packet) + 8] == b'\0\0\1'
 
 
 def loss(rows):
@@ -164,8 +215,10 @@ def loss(rows):
     rows.lab('1 % loss', on, bad=['--loss', '10000', '--seed', str(SEED)])
 
 
-GROUPS = {'peer': peer, 'programs': programs, 'jumbo': lambda rows: programs(rows, 9000), 'loss': loss}
-QUICK = {'peer': peer, 'programs': lambda rows: programs(rows, versions={'a': (4,), 'b': (6,)}), 'loss': loss}
+GROUPS = {'peer': peer, 'cm': cm, 'programs': programs, 'jumbo': lambda rows: programs(rows, 9000), 'loss': loss}
+ONCE = {'a': (4,), 'b': (6,)}
+QUICK = {'peer': peer, 'cm': lambda rows: cm(rows, ONCE), 'programs': lambda rows: programs(rows, 1500, ONCE, ONE_SIZE),
+         'loss': loss}
 
 
 def guest_make(build):

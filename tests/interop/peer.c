@@ -288,12 +288,12 @@ int main(int argc, char **argv)
 		const char *name;
 		void (*run)(struct peer *peer);
 	} scenarios[] = {
-		{"rc", peer_run_rc}, {"invalidate", peer_run_invalidate}, {"uc", peer_run_uc},
-		{"ud", peer_run_ud}, {"errors", peer_run_errors},         {"bulk", peer_run_bulk},
+		{"rc", peer_run_rc}, {"invalidate", peer_run_invalidate}, {"uc", peer_run_uc}, {"ud", peer_run_ud},
+		{"errors", peer_run_errors}, {"bulk", peer_run_bulk}, {"cm", peer_run_cm},
 	};
 	const size_t count = sizeof(scenarios) / sizeof(scenarios[0]);
-	static struct peer peer = {.mtu = IBV_MTU_1024, .depth = PEER_RECEIVES, .count = 1000};
-	const char *device = NULL, *port = "18500";
+	static struct peer peer = {.port = "18500", .mtu = IBV_MTU_1024, .depth = PEER_RECEIVES, .count = 1000};
+	const char *device = NULL;
 	int option;
 	size_t i = 0;
 
@@ -304,7 +304,7 @@ int main(int argc, char **argv)
 		else if (option == 'x')
 			peer.gid_index = (uint8_t)atoi(optarg);
 		else if (option == 'p')
-			port = optarg;
+			peer.port = optarg;
 		else if (option == 'm')
 			peer.mtu = mtu_of(atol(optarg));
 		else if (option == 'n')
@@ -318,9 +318,10 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: peer -d DEVICE -x GID-INDEX -p PORT [-m PATH-MTU] [-n MESSAGES] SCENARIO [SERVER]\n");
 		return 2;
 	}
-	peer.is_client = argv[optind + 1] != NULL;
+	peer.server = argv[optind + 1];
+	peer.is_client = peer.server != NULL;
 	device_open(&peer, device);
-	peer.line = line_open(argv[optind + 1], port);
+	peer.line = line_open(peer.server, peer.port);
 	scenarios[i].run(&peer);
 	puts("done");
 	return 0;

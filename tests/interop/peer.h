@@ -38,6 +38,8 @@ struct peer_end {
 struct peer {
 	bool is_client;
 	enum ibv_mtu mtu;
+	const char *server;  /* its address, at the client */
+	const char *port;
 	unsigned long count; /* of messages, for bulk */
 	uint32_t depth;      /* queue depths of new QPs */
 	int line;            /* TCP, beside the traffic */
@@ -97,5 +99,6 @@ void peer_run_uc(struct peer *peer);
 void peer_run_ud(struct peer *peer);
 void peer_run_errors(struct peer *peer);
 void peer_run_bulk(struct peer *peer);
+void peer_run_cm(struct peer *peer);
 
 #endif

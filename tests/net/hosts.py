@@ -177,8 +177,8 @@ class Hosts:
                     total[name] = total.get(name, 0) + value
         return total
 
-    def capture(self, host):
-        return inside(f'{self.prefix}{host}', lambda: Capture(f'{host}0'))
+    def capture(self, host, both=False):
+        return inside(f'{self.prefix}{host}', lambda: Capture(f'{host}0', both=both))
 
     def end_relay(self):
         """What it did, in numbers."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Captures what leaves an interface into a pcap file, without a tool that drops or cuts packets."""
+"""Captures what leaves (or passes) an interface into a pcap file, without a tool that drops or cuts packets."""
 import ctypes
 import os
 import socket
@@ -26,13 +26,13 @@ def in_namespace(pid, function):
 class Capture:
     """Needs CAP_NET_RAW. start, then stop; frames holds (time, bytes) of every frame that was sent."""
 
-    def __init__(self, interface, pid=None):
-        """`pid`: the interface is in the network namespace of that process."""
+    def __init__(self, interface, pid=None, both=False):
+        """`pid`: the interface is in the network namespace of that process. `both`: what it receives, too."""
         if pid is None:
             self._open(interface)
         else:
             in_namespace(pid, lambda: self._open(interface))
-        self.frames, self.stopping = [], False
+        self.frames, self.stopping, self.both = [], False, both
         self.thread = threading.Thread(target=self._run, daemon=True)
         self.thread.start()
 
@@ -54,7 +54,7 @@ class Capture:
                 if self.stopping:
                     return
                 continue
-            if address[2] == PACKET_OUTGOING:
+            if self.both or address[2] == PACKET_OUTGOING:
                 self.frames.append((time.time(), frame))
 
     def stop(self):
