@@ -134,6 +134,14 @@ static void groups_are_heard_once(void **state)
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(link_raw_group(host.end[i].link, 1, &group, true), 0);
 	assert_int_equal(link_raw_group(host.end[0].link, 1, &gid_a, true), BASE_ERR_INVAL);
+	/* As many as one likes. */
+	for (int enter = 1; enter >= 0; enter--) {
+		for (uint8_t i = 0; i < 200; i++) {
+			const struct wire_gid one = {{0xff, 0x0e, [14] = 0x55, i}};
+
+			assert_int_equal(link_raw_group(host.end[0].link, 1, &one, enter), 0);
+		}
+	}
 	for (int i = 0; i < 10; i++)
 		assert_int_equal(send_run(&host.end[0], &path, &psn, &offset, 1, 50), 0);
 	link_flush(host.end[0].link);

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 import time
 
 from capture import Capture
@@ -13,7 +14,7 @@ from world import Failed, Skipped, need, perftest_sizes, until
 
 WAYS = ('v1', 'v1 IPv4', 'v2/IPv4', 'v2/IPv6')
 MTUS = (1500, 9000)
-PINGPONGS = ('ibv_rc_pingpong', 'ibv_uc_pingpong', 'ibv_ud_pingpong', 'ibv_srq_pingpong')
+PINGPONGS = ('ibv_rc_pingpong', 'ibv_uc_pingpong', 'ibv_ud_pingpong', 'ibv_srq_pingpong', 'ibv_xsrq_pingpong')
 PERFTEST = tuple(f'ib_{o}_{k}' for o in ('send', 'write', 'read', 'atomic') for k in ('bw', 'lat'))
 LOSSY = '--loss 10 --reorder 50 --seed 7'
 
@@ -30,7 +31,7 @@ def pingpong(hosts, a, b, tool, way, iterations=200, more=()):
     server, client = index_of(hosts, a, way), index_of(hosts, b, way)
     need(server == client, 'the hosts are made alike')
     text = pair_by_device(hosts, a, b, [tool, '-g', server, '-n', str(iterations), *more], '-d')
-    need(re.search(r'\d+ iters in', text), f'no result\n{text}')
+    need(re.search(r'\d+ iters in|success', text), f'no result\n{text}')
 
 
 def lossy_pingpong(hosts, a, b, tool, way, iterations):
@@ -192,6 +193,37 @@ def _(w, way):
         # Another one listens on the sender's own host.
         mckey_expect(mckey_start(hosts, hosts.hosts, hosts.hosts[0], 'ff0e::77:1' if way.endswith('IPv6') else '239.77.0.1',
                                  way.endswith('IPv6')))
+
+
+@row('hosts: a v1 group is left when its member is killed', 'full')
+def _(w):
+    need_hosts('mckey')
+    with Hosts(w, 1, env=env_of('v1')) as hosts:
+        host = hosts.hosts[0]
+
+        def is_in():
+            with open(f'/proc/{host.holder.pid}/net/dev_mcast') as f:
+                return '3333ef4d0009' in f.read()
+        need(not is_in(), 'before anybody joined')
+        member = hosts.start(host, ['mckey', '-m', '239.77.0.9', '-b', host.ipv4])
+        until(lambda: is_in() or not member.alive(), 5, lambda: f'it does not join\n{member.text()}')
+        need(member.alive(), member.text())
+        member.signal(signal.SIGKILL)
+        until(lambda: not is_in(), 5, 'the membership outlives its process')
+
+
+@row('hosts: v1 here, v2 there: nothing passes, both sides give up', 'full')
+def _(w):
+    need_hosts('ibv_rc_pingpong')
+    with Hosts(w) as hosts:
+        a, b = hosts.hosts
+        sides = [('-d', h.device, '-g', index_of(hosts, h, way)) for h, way in ((a, 'v1 IPv4'), (b, 'v2/IPv4'))]
+        try:
+            hosts.pair(a, b, ['ibv_rc_pingpong', '-n', '10'], sides=sides)
+        except Failed as e:
+            need('retry counter exceeded' in str(e), str(e))
+        else:
+            raise Failed('packets passed')
 
 
 @rows_for('hosts: 1 %% lost, 5 %% reordered, MTU %s, %s', [(m, way) for m in MTUS for way in WAYS], 'full')
