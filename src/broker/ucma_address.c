@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "broker/gsi.h"
 #include "broker/ucma_internal.h"
+#include "netdev/neighbour.h"
 #include "wire/ip.h"
 #include "wire/mtu.h"
 
@@ -138,6 +139,21 @@ static int route_source(const struct cm_address *to, const struct cm_ip *wanted,
 	return err;
 }
 
+/*
+ * Frames of RoCEv1 need the neighbour's MAC. The kernel asks for it while the program goes on to its route: a REQ that found none
+ * would be repeated after seconds.
+ */
+static void neighbour_ask(const struct broker_ucma *u, const struct cm_ip *from, const struct cm_ip *to, int device)
+{
+	const struct wire_gid source = ucma_gid_of(from), destination = ucma_gid_of(to);
+	struct netdev_hop hop;
+
+	if (u->begins == WIRE_GID_ROCE_V1 && !wire_gid_is_multicast(&destination) &&
+	    netdev_hop_find(&source, &destination, u->table->devices[device].ifindex, &hop) == BASE_OK && hop.asks &&
+	    netdev_hop_look(&hop) != BASE_OK)
+		netdev_hop_ask(&hop, &source, &destination);
+}
+
 int ucma_resolve(struct broker_ucma *u, struct ucma_id *id, const struct cm_address *source, const struct cm_address *destination)
 {
 	struct cm_address to = *destination;
@@ -181,6 +197,7 @@ int ucma_resolve(struct broker_ucma *u, struct ucma_id *id, const struct cm_addr
 	ucma_refresh(u, id);
 	id->source.ip = from;
 	id->destination = to;
+	neighbour_ask(u, &from, &to.ip, device);
 	return 0;
 }
 
