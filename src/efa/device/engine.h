@@ -12,6 +12,9 @@
  * and a receive that is taken, or why not. Then it places bytes in any order, any number of times at any offset, and ends with
  * efa_device_receive_end(). A queue pair that goes away meanwhile makes the calls answer EFA_STATUS_REMOTE_QPN.
  *
+ * A receive that is not one moves its queue pair to ERR: a call of the receiving half may so cancel sends of the same adapter, that
+ * which is just being delivered to it included.
+ *
  * Statuses are enum efa_abi_status. Threads: the adapter's lock. No call blocks.
  */
 #ifndef EFA_DEVICE_ENGINE_H

@@ -29,6 +29,7 @@ struct fabric {
 	uint32_t num_ports;
 	struct efa_device_send *pending[FABRIC_PENDING];
 	uint32_t num_pending, room; /* room: how many may wait */
+	struct efa_device_send *delivering; /* NULL also: it was cancelled while it was delivered */
 	bool shuffles;
 	struct base_random random;
 };
@@ -51,6 +52,10 @@ static inline void fabric_cancel(void *context, struct efa_device_send *send)
 	struct fabric_port *port = context;
 	struct fabric *f = port->fabric;
 
+	if (send == f->delivering) {
+		f->delivering = NULL;
+		return;
+	}
 	for (uint32_t i = 0; i < f->num_pending; i++) {
 		if (f->pending[i] == send) {
 			memmove(&f->pending[i], &f->pending[i + 1], (f->num_pending - i - 1) * sizeof(send));
@@ -99,16 +104,17 @@ static inline struct efa_device *fabric_find(struct fabric *f, const uint8_t gid
 	return NULL;
 }
 
-static inline uint8_t fabric_message(struct efa_device *from, struct efa_device *to, struct efa_device_send *send,
+/* A message to the sender's own adapter may make its queue pair fail: after each call the send may be gone, and is then left alone. */
+static inline uint8_t fabric_message(struct fabric *f, struct efa_device *from, struct efa_device *to, struct efa_device_send *send,
 				     struct efa_device_arrival *arrival, uint8_t *buffer)
 {
 	struct efa_device_receive receive;
 	uint8_t status = efa_device_receive_begin(to, arrival, &receive);
 
-	for (uint32_t at = 0; status == EFA_STATUS_OK && at < send->length && !arrival->is_write; at += FABRIC_PIECE) {
-		uint32_t some = send->length - at < FABRIC_PIECE ? send->length - at : FABRIC_PIECE;
+	for (uint32_t at = 0; status == EFA_STATUS_OK && at < arrival->length && !arrival->is_write; at += FABRIC_PIECE) {
+		uint32_t some = arrival->length - at < FABRIC_PIECE ? arrival->length - at : FABRIC_PIECE;
 
-		status = efa_device_send_read(from, send, at, buffer, some);
+		status = f->delivering == NULL ? EFA_STATUS_REMOTE_ABORT : efa_device_send_read(from, send, at, buffer, some);
 		if (status == EFA_STATUS_OK)
 			status = efa_device_receive_place(to, &receive, at, buffer, some);
 		if (status != EFA_STATUS_OK) {
@@ -152,20 +158,24 @@ static inline bool fabric_deliver(struct fabric *f, struct efa_device_send *send
 	memcpy(arrival.src_gid, efa_device_gid(from), 16);
 	if (!send->is_srd) {
 		status = efa_device_send_read(from, send, 0, buffer, send->length);
+		efa_device_send_done(from, send, status); /* it has left, before anybody gets it */
 		if (status == EFA_STATUS_OK && to != NULL)
 			efa_device_datagram(to, &arrival, buffer);
-		efa_device_send_done(from, send, status);
 		return true;
 	}
 	if (to == NULL) {
 		efa_device_send_done(from, send, EFA_STATUS_UNREACHABLE);
 		return true;
 	}
+	f->delivering = send;
 	if (send->op != EFA_WQE_SEND)
 		status = fabric_rdma(from, to, send, buffer);
 	arrival.is_write = send->op == EFA_WQE_RDMA_WRITE;
 	if (status == EFA_STATUS_OK && (send->op == EFA_WQE_SEND || (arrival.is_write && send->has_imm)))
-		status = fabric_message(from, to, send, &arrival, buffer);
+		status = fabric_message(f, from, to, send, &arrival, buffer);
+	if (f->delivering == NULL)
+		return true;
+	f->delivering = NULL;
 	if (status == EFA_STATUS_REMOTE_RNR && (send->rnr_retry == 7 || send->engine.words[0]++ < send->rnr_retry))
 		return false;
 	efa_device_send_done(from, send, status);
