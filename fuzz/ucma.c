@@ -264,6 +264,12 @@ static void step(struct state *s)
 		mad(s);
 		break;
 	case 4:
+		if (in_u8(&s->in) < 64) {
+			/* The next hop becomes known, unknown, or there is no way. */
+			fake.neighbour = (const int[]){ BASE_OK, BASE_ERR_AGAIN, BASE_ERR_UNREACH }[in_u8(&s->in) % 3];
+			broker_ucma_neighbour_changed(fake.u, 0, &(struct wire_gid){ { 0 } });
+			break;
+		}
 		ucma_fake_tick(&fake, in_u8(&s->in) & 1 ? 0 : in_u16(&s->in) * BASE_MSEC);
 		break;
 	case 5:

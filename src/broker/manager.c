@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/err.h"
 #include "base/random.h"
 #include "broker/gsi_raw.h"
 #include "ipc/pair.h"
@@ -59,7 +60,28 @@ static int op_member(void *context, uint8_t slot, const struct wire_gid *mgid, u
 	return m->ops->member(m->context, slot, mgid, ifindex, enter);
 }
 
-static const struct broker_ucma_ops ucma_ops = { op_send, op_transmit, op_now, op_member };
+static int op_neighbour(void *context, const struct wire_gid *source, const struct wire_gid *destination, uint32_t scope,
+			struct netdev_hop *hop)
+{
+	struct broker_manager *m = context;
+
+	/* Within the host, which is most of it, the kernel need not be asked. */
+	if (broker_device_of(m->table, destination, scope) >= 0 || wire_gid_is_multicast(destination))
+		return BASE_OK;
+	int err = netdev_hop_find(source, destination, scope, hop);
+	if (err == BASE_OK)
+		err = netdev_hop_look(hop);
+	if (err != BASE_ERR_AGAIN && err != BASE_ERR_TIMEDOUT)
+		return err;
+	/* Listens before it asks. */
+	if (!m->ops->listen(m->context))
+		return BASE_ERR_IO;
+	netdev_hop_ask(hop, source, destination);
+	err = netdev_hop_look(hop);
+	return err == BASE_ERR_TIMEDOUT ? BASE_ERR_AGAIN : err;
+}
+
+static const struct broker_ucma_ops ucma_ops = { op_send, op_transmit, op_now, op_member, op_neighbour };
 
 /* Ports below this need a privilege, which a broker with an effective user id of 0 has. */
 static uint16_t first_port(void)

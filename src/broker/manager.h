@@ -16,6 +16,8 @@ struct broker_manager_ops {
 	void (*stray)(void *context, const struct ipc_stray *stray);
 	/* As broker_ucma_ops.member. */
 	int (*member)(void *context, uint8_t slot, const struct wire_gid *mgid, uint32_t ifindex, bool enter);
+	/* From now on broker_ucma_neighbour_changed() is called, until broker_ucma_is_asking() says no. False: it cannot be. */
+	bool (*listen)(void *context);
 };
 
 /* `table` is the server's (borrowed). `fast`: the timeouts for tests. NULL: out of memory. */

@@ -48,7 +48,7 @@
 #define SERVER_EVENTS 64
 #define SERVER_MESSAGES 64 /* of one client in a row */
 
-enum server_tag { TAG_LISTENER, TAG_SIGNAL, TAG_NETDEV, TAG_HOST, TAG_RAW, TAG_CLIENT, TAG_PROCESS };
+enum server_tag { TAG_LISTENER, TAG_SIGNAL, TAG_NETDEV, TAG_NEIGHBOURS, TAG_HOST, TAG_RAW, TAG_CLIENT, TAG_PROCESS };
 
 struct server_client {
 	int fd; /* -1: none */
@@ -59,6 +59,7 @@ struct server_client {
 
 struct server {
 	int epoll, listener, signals, monitor, raw;
+	int neighbours; /* notices about them, while somebody waits for one; -1 else */
 	int watch[IPC_SLOTS]; /* pidfds that are polled, -1: none */
 	struct server_client clients[BROKER_CLIENTS_MAX];
 	struct broker *core;
@@ -290,7 +291,22 @@ static int manager_member(void *context, uint8_t slot, const struct wire_gid *mg
 	return s->vault.wire ? broker_member_set(s->vault.sockets[slot], mgid, ifindex, enter) : ENODEV;
 }
 
-static const struct broker_manager_ops manager_ops = { manager_send, manager_stray, manager_member };
+static bool manager_listen(void *context)
+{
+	struct server *s = context;
+
+	if (s->neighbours >= 0)
+		return true;
+	s->neighbours = netdev_notices_open();
+	if (s->neighbours >= 0 && server_watch(s, s->neighbours, EPOLLIN, TAG_NEIGHBOURS, 0) == BASE_OK)
+		return true;
+	if (s->neighbours >= 0)
+		close(s->neighbours);
+	s->neighbours = -1;
+	return false;
+}
+
+static const struct broker_manager_ops manager_ops = { manager_send, manager_stray, manager_member, manager_listen };
 
 /* --- interfaces --- */
 
@@ -309,6 +325,22 @@ static void server_scan(struct server *s)
 	netdev_shared_publish(s->vault.netdev, &s->table);
 	broker_netdev_changed(s->core, s->table.generation, changed);
 	broker_ucma_netdev_changed(broker_manager_ucma(s->manager), changed);
+}
+
+static void neighbour_changed(void *context, uint32_t ifindex, const struct wire_gid *address)
+{
+	struct server *s = context;
+
+	broker_ucma_neighbour_changed(broker_manager_ucma(s->manager), ifindex, address);
+}
+
+/* Nobody waits any more: the next who does listens again. */
+static void neighbours_close(struct server *s)
+{
+	if (s->neighbours < 0 || broker_ucma_is_asking(broker_manager_ucma(s->manager)))
+		return;
+	close(s->neighbours);
+	s->neighbours = -1;
 }
 
 /* --- settling --- */
@@ -575,6 +607,10 @@ static int server_loop(struct server *s, const struct broker_server_options *opt
 			case TAG_NETDEV:
 				s->rescan = netdev_monitor_drain(s->monitor) || s->rescan;
 				break;
+			case TAG_NEIGHBOURS:
+				if (s->neighbours >= 0)
+					netdev_notices_read(s->neighbours, neighbour_changed, s);
+				break;
 			case TAG_HOST:
 				broker_manager_read(s->manager);
 				break;
@@ -592,6 +628,7 @@ static int server_loop(struct server *s, const struct broker_server_options *opt
 		}
 		if (server_timers(s, options, &result))
 			return result;
+		neighbours_close(s);
 	}
 }
 
@@ -634,7 +671,7 @@ int broker_server_run(const struct broker_server_options *options)
 		base_error("the broker cannot start: out of memory");
 		return err;
 	}
-	s->epoll = s->listener = s->signals = s->monitor = s->raw = -1;
+	s->epoll = s->listener = s->signals = s->monitor = s->raw = s->neighbours = -1;
 	for (unsigned i = 0; i < IPC_SLOTS; i++)
 		s->watch[i] = -1;
 	for (unsigned i = 0; i < BROKER_CLIENTS_MAX; i++)
@@ -669,7 +706,7 @@ done:
 		if (s->clients[i].fd >= 0)
 			client_close(s, i);
 	broker_vault_close(&s->vault);
-	int *all[] = { &s->listener, &s->signals, &s->monitor, &s->raw, &s->epoll };
+	int *all[] = { &s->listener, &s->signals, &s->monitor, &s->raw, &s->neighbours, &s->epoll };
 	for (unsigned i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		if (*all[i] >= 0)
 			close(*all[i]);

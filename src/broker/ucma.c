@@ -134,6 +134,7 @@ void ucma_forget(struct broker_ucma *u, struct ucma_id *id)
 	struct ucma_id **at = bucket(u, id->slot, id->id);
 
 	ucma_groups_leave(u, id);
+	ucma_query_forget(u, id);
 	while (*at != id)
 		at = &(*at)->next;
 	*at = id->next;
@@ -234,9 +235,10 @@ static int bind_any(struct broker_ucma *u, struct ucma_id *id, const void *in, s
 
 /* Failures that show up later at a real adapter show up as an event here, too. */
 static int resolve(struct broker_ucma *u, struct ucma_id *id, const void *source, size_t source_len, const void *destination,
-		   size_t destination_len)
+		   size_t destination_len, uint32_t timeout_ms)
 {
 	struct cm_address from = { 0 }, to;
+	struct ucma_way way;
 	sa_family_t family = 0;
 	int err = ucma_address_load(&to, destination, destination_len);
 
@@ -245,19 +247,16 @@ static int resolve(struct broker_ucma *u, struct ucma_id *id, const void *source
 	if (err == 0 && family != AF_UNSPEC)
 		err = ucma_address_load(&from, source, source_len);
 	if (err == 0)
-		err = ucma_resolve(u, id, &from, &to);
-	if (err != 0)
-		return err;
-	ucma_keep(u, id);
-	ucma_event_plain(u, id, 0 /* RDMA_CM_EVENT_ADDR_RESOLVED */, 0);
-	return 0;
+		err = ucma_resolve_find(u, id, &from, &to, &way);
+	return err == 0 ? ucma_query(u, id, &way, timeout_ms) : err;
 }
 
 static int resolve_ip(struct broker_ucma *u, struct ucma_id *id, const void *in, struct ucma_answer *out)
 {
 	const struct rdma_ucm_resolve_ip *command = in;
 
-	return resolve(u, id, &command->src_addr, sizeof(command->src_addr), &command->dst_addr, sizeof(command->dst_addr));
+	return resolve(u, id, &command->src_addr, sizeof(command->src_addr), &command->dst_addr, sizeof(command->dst_addr),
+		       command->timeout_ms);
 }
 
 static int resolve_addr(struct broker_ucma *u, struct ucma_id *id, const void *in, struct ucma_answer *out)
@@ -267,7 +266,7 @@ static int resolve_addr(struct broker_ucma *u, struct ucma_id *id, const void *i
 	if (command->reserved != 0 || command->src_size > sizeof(command->src_addr) || command->dst_size == 0 ||
 	    command->dst_size > sizeof(command->dst_addr))
 		return EINVAL;
-	return resolve(u, id, &command->src_addr, command->src_size, &command->dst_addr, command->dst_size);
+	return resolve(u, id, &command->src_addr, command->src_size, &command->dst_addr, command->dst_size, command->timeout_ms);
 }
 
 static int resolve_route(struct broker_ucma *u, struct ucma_id *id, const void *in, struct ucma_answer *out)
@@ -735,13 +734,16 @@ void broker_ucma_receive(struct broker_ucma *u, const struct cm_path *from, cons
 
 uint64_t broker_ucma_deadline(const struct broker_ucma *u)
 {
-	return cm_deadline(u->cm);
+	uint64_t engine = cm_deadline(u->cm), query = ucma_query_deadline(u);
+
+	return engine < query ? engine : query;
 }
 
 void broker_ucma_tick(struct broker_ucma *u)
 {
 	uint64_t now = u->ops->now(u->context);
 
+	ucma_query_tick(u, now);
 	if (now < cm_deadline(u->cm))
 		return;
 	cm_tick(u->cm, now);

@@ -19,6 +19,7 @@
 
 #include "cm/cm.h"
 #include "ipc/message.h"
+#include "netdev/neighbour.h"
 #include "netdev/netdev.h"
 
 struct broker_ucma; /* opaque */
@@ -34,6 +35,12 @@ struct broker_ucma_ops {
 	 * wire.
 	 */
 	int (*member)(void *context, uint8_t slot, const struct wire_gid *mgid, uint32_t ifindex, bool enter);
+	/*
+	 * Is the link address known that packets on this way go to? BASE_OK: it is, or none is needed. BASE_ERR_AGAIN: it was asked for,
+	 * and broker_ucma_neighbour_changed() is called when *hop changes. Other errors: there is no way. NULL: always known.
+	 */
+	int (*neighbour)(void *context, const struct wire_gid *source, const struct wire_gid *destination, uint32_t scope,
+			 struct netdev_hop *hop);
 };
 
 /*
@@ -60,6 +67,11 @@ uint64_t broker_ucma_deadline(const struct broker_ucma *ucma);
 void broker_ucma_tick(struct broker_ucma *ucma);
 /* Devices of the mask have changed: ids on those that are gone get DEVICE_REMOVAL. */
 void broker_ucma_netdev_changed(struct broker_ucma *ucma, uint64_t devices);
+
+/* A neighbour did; ifindex 0: each may have. */
+void broker_ucma_neighbour_changed(struct broker_ucma *ucma, uint32_t ifindex, const struct wire_gid *address);
+/* Does it wait for a neighbour? */
+bool broker_ucma_is_asking(const struct broker_ucma *ucma);
 
 /* No ids, and nothing that a peer is still owed: for the idle timer. */
 bool broker_ucma_is_idle(const struct broker_ucma *ucma);

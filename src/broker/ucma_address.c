@@ -11,7 +11,6 @@
 #include "base/err.h"
 #include "broker/gsi.h"
 #include "broker/ucma_internal.h"
-#include "netdev/neighbour.h"
 #include "wire/ip.h"
 #include "wire/mtu.h"
 
@@ -139,22 +138,8 @@ static int route_source(const struct cm_address *to, const struct cm_ip *wanted,
 	return err;
 }
 
-/*
- * Frames of RoCEv1 need the neighbour's MAC. The kernel asks for it while the program goes on to its route: a REQ that found none
- * would be repeated after seconds.
- */
-static void neighbour_ask(const struct broker_ucma *u, const struct cm_ip *from, const struct cm_ip *to, int device)
-{
-	const struct wire_gid source = ucma_gid_of(from), destination = ucma_gid_of(to);
-	struct netdev_hop hop;
-
-	if (u->begins == WIRE_GID_ROCE_V1 && !wire_gid_is_multicast(&destination) &&
-	    netdev_hop_find(&source, &destination, u->table->devices[device].ifindex, &hop) == BASE_OK && hop.asks &&
-	    netdev_hop_look(&hop) != BASE_OK)
-		netdev_hop_ask(&hop, &source, &destination);
-}
-
-int ucma_resolve(struct broker_ucma *u, struct ucma_id *id, const struct cm_address *source, const struct cm_address *destination)
+int ucma_resolve_find(struct broker_ucma *u, struct ucma_id *id, const struct cm_address *source, const struct cm_address *destination,
+		      struct ucma_way *out)
 {
 	struct cm_address to = *destination;
 	struct cm_ip from = id->stage == UCMA_BOUND ? id->source.ip : source->ip;
@@ -189,16 +174,30 @@ int ucma_resolve(struct broker_ucma *u, struct ucma_id *id, const struct cm_addr
 		if (err != 0)
 			return err;
 	}
-	err = cm_resolve(u->cm, id->ref, &from, &to);
+	*out = (struct ucma_way){ from, to, device };
+	return 0;
+}
+
+int ucma_resolve_take(struct broker_ucma *u, struct ucma_id *id, const struct ucma_way *way)
+{
+	int err = cm_resolve(u->cm, id->ref, &way->source, &way->destination);
+
 	if (err != BASE_OK)
 		return ucma_errno(err);
 	id->stage = UCMA_ADDR_RESOLVED;
-	id->device = device;
+	id->device = way->device;
 	ucma_refresh(u, id);
-	id->source.ip = from;
-	id->destination = to;
-	neighbour_ask(u, &from, &to.ip, device);
+	id->source.ip = way->source;
+	id->destination = way->destination;
 	return 0;
+}
+
+int ucma_resolve(struct broker_ucma *u, struct ucma_id *id, const struct cm_address *source, const struct cm_address *destination)
+{
+	struct ucma_way way;
+	int err = ucma_resolve_find(u, id, source, destination, &way);
+
+	return err == 0 ? ucma_resolve_take(u, id, &way) : err;
 }
 
 uint8_t ucma_sgid_index(const struct broker_ucma *u, const struct cm_path *path)

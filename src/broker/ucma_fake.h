@@ -42,6 +42,7 @@ struct ucma_fake {
 	unsigned event_read[UCMA_FAKE_SLOTS];
 	struct ucma_fake_kept kept[UCMA_FAKE_KEPT];
 	unsigned transmitted;
+	int neighbour; /* what is known of the next hop */
 	struct cm_send last; /* that was transmitted */
 	struct netdev_table table;
 };
@@ -109,7 +110,15 @@ static int ucma_fake_member(void *context, uint8_t slot, const struct wire_gid *
 	return ifindex == 1 ? 0 : ENODEV;
 }
 
-static const struct broker_ucma_ops ucma_fake_ops = { ucma_fake_send, ucma_fake_transmit, ucma_fake_now, ucma_fake_member };
+static int ucma_fake_neighbour(void *context, const struct wire_gid *source, const struct wire_gid *destination, uint32_t scope,
+			       struct netdev_hop *hop)
+{
+	*hop = (struct netdev_hop){ .ifindex = 1, .next = *destination };
+	return ((struct ucma_fake *)context)->neighbour;
+}
+
+static const struct broker_ucma_ops ucma_fake_ops = { ucma_fake_send, ucma_fake_transmit, ucma_fake_now, ucma_fake_member,
+	ucma_fake_neighbour };
 
 /* A device with 127.0.0.1 (index 0); `mtu` of the interface. */
 static void ucma_fake_device(struct ucma_fake *f, uint32_t mtu)

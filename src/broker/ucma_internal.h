@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The ids of ucma, for ucma.c (ids, commands), ucma_address.c (binding, resolving, routes), ucma_event.c (events, attributes)
- * and ucma_keep.c.
+ * ucma_query.c and ucma_keep.c.
  */
 #ifndef BROKER_UCMA_INTERNAL_H
 #define BROKER_UCMA_INTERNAL_H
@@ -17,7 +17,9 @@
 #define UCMA_QKEY 0x01234567u   /* RDMA_UDP_QKEY */
 
 /* In the order of cma.c's states; each step needs the one before. */
-enum ucma_stage { UCMA_IDLE, UCMA_BOUND, UCMA_ADDR_RESOLVED, UCMA_ROUTE_RESOLVED, UCMA_CONNECT, UCMA_LISTEN, UCMA_STAGES };
+enum ucma_stage {
+	UCMA_IDLE, UCMA_BOUND, UCMA_ADDR_QUERY, UCMA_ADDR_RESOLVED, UCMA_ROUTE_RESOLVED, UCMA_CONNECT, UCMA_LISTEN, UCMA_STAGES
+};
 
 struct ucma_id {
 	struct ucma_id *next; /* in its bucket */
@@ -28,7 +30,7 @@ struct ucma_id {
 	struct cm_ref ref;
 	enum cm_space space;
 	enum cm_qp_type qp_type;
-	enum ucma_stage stage;
+	enum ucma_stage stage, stage_before; /* the one before ADDR_QUERY, while that lasts */
 	int device;        /* in the netdev table, -1: none yet */
 	struct cm_address source, destination;
 	uint32_t bind_flags;
@@ -50,6 +52,14 @@ struct broker_ucma {
 	struct ucma_id *ids[UCMA_BUCKETS]; /* by slot and id */
 	uint32_t last_id[IPC_SLOTS], count;
 	struct ucma_group *groups;
+	struct ucma_query *queries;
+};
+
+/* From an address of ours to another, as resolving found it. */
+struct ucma_way {
+	struct cm_ip source;
+	struct cm_address destination;
+	int device;
 };
 
 /* A group that an id joined. In one number space with ids, in a list of its own. */
@@ -93,6 +103,10 @@ int ucma_address_load(struct cm_address *out, const void *sockaddr, size_t len);
 /* For IPv6 room of sockaddr_in6 is written, the rest is the caller's. */
 void ucma_address_store(void *sockaddr, const struct cm_address *address);
 int ucma_bind(struct broker_ucma *u, struct ucma_id *id, const struct cm_address *address);
+/* Finds the way, and binds an id that is not bound to the source's port; then the id has it. ucma_resolve() does both. */
+int ucma_resolve_find(struct broker_ucma *u, struct ucma_id *id, const struct cm_address *source, const struct cm_address *destination,
+		      struct ucma_way *out);
+int ucma_resolve_take(struct broker_ucma *u, struct ucma_id *id, const struct ucma_way *way);
 int ucma_resolve(struct broker_ucma *u, struct ucma_id *id, const struct cm_address *source, const struct cm_address *destination);
 int ucma_route(struct broker_ucma *u, struct ucma_id *id);
 /* Source, destination, device and path of an id that the engine made or knows better. */
@@ -124,6 +138,13 @@ void ucma_groups_gone(struct broker_ucma *u, uint8_t slot);
 /* False: not what a group keeps. */
 bool ucma_group_adopt(struct broker_ucma *u, uint8_t slot, const struct ipc_cm *kept);
 void ucma_groups_free(struct broker_ucma *u);
+
+/* ucma_query.c */
+/* Takes the way and sends the event, now or when the next hop is known; ADDR_ERROR after the time. 0 or a positive errno value. */
+int ucma_query(struct broker_ucma *u, struct ucma_id *id, const struct ucma_way *way, uint32_t timeout_ms);
+void ucma_query_forget(struct broker_ucma *u, const struct ucma_id *id);
+uint64_t ucma_query_deadline(const struct broker_ucma *u);
+void ucma_query_tick(struct broker_ucma *u, uint64_t now);
 
 /* ucma_keep.c */
 void ucma_keep(struct broker_ucma *u, const struct ucma_id *id);

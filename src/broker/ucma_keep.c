@@ -10,7 +10,7 @@
 #include "broker/ucma_internal.h"
 
 #define KEPT_MAGIC 0x4b765373u /* "sSvK" */
-#define KEPT_VERSION 3u
+#define KEPT_VERSION 4u
 
 enum kept_phase {
 	KEPT_PLAIN,       /* nothing under way: never begun, or told to be over */
@@ -130,8 +130,11 @@ static bool kept_is_sound(const struct kept *k)
 /* As far as the stage went: the same calls again. What no longer works (an address that is gone) stays undone. */
 static void redo(struct broker_ucma *u, struct ucma_id *id, const struct kept *k)
 {
-	if (k->stage == UCMA_BOUND || k->stage == UCMA_LISTEN)
+	if (k->stage == UCMA_BOUND || k->stage == UCMA_LISTEN || (k->stage == UCMA_ADDR_QUERY && k->bound))
 		ucma_bind(u, id, &k->source);
+	/* The question is forgotten, the program waits for its answer. */
+	if (k->stage == UCMA_ADDR_QUERY)
+		ucma_event_plain(u, id, 1 /* RDMA_CM_EVENT_ADDR_ERROR */, -ETIMEDOUT);
 	if (k->stage == UCMA_LISTEN && cm_listen(u->cm, id->ref, k->backlog) == BASE_OK) {
 		id->stage = UCMA_LISTEN;
 		id->backlog = k->backlog;

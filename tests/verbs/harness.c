@@ -151,11 +151,6 @@ void harness_ip(const char *format, ...)
 		harness_fail(__FILE__, __LINE__, "%s: status %d", command, status);
 }
 
-pid_t harness_other_host(void)
-{
-	return other_host;
-}
-
 void harness_other_ip(const char *format, ...)
 {
 	char command[512], prefix[64];
@@ -167,6 +162,18 @@ void harness_other_ip(const char *format, ...)
 	va_end(args);
 	if (status != 0)
 		harness_fail(__FILE__, __LINE__, "%s: status %d", command, status);
+}
+
+void harness_other_host_make(void)
+{
+	harness_ip("link add sva address 02:00:00:00:00:01 type veth peer name svb address 02:00:00:00:00:02 netns %d",
+		   (int)other_host);
+	harness_other_ip("addr add 10.97.0.2/24 dev svb");
+	harness_other_ip("link set svb up");
+	harness_ip("addr add 10.97.0.1/24 dev sva");
+	harness_ip("link set sva up");
+	/* Three questions, 50 ms apart, and not a second. */
+	harness_ip("ntable change name arp_cache dev sva retrans 50");
 }
 
 bool harness_ip_can(const char *format, ...)

@@ -30,9 +30,12 @@ struct harness_case {
 void harness_wants_interfaces(void);
 /* `ip` with these arguments, by root, in the namespace of the cases: must end with 0. One thread at a time. */
 void harness_ip(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* The same on another host: a namespace without a program. Interfaces go there by `netns` and its process. */
+/*
+ * Another host: a namespace without a program, at the end of a pair: sva here is 10.97.0.1 and 02:00:00:00:00:01, svb there is
+ * 10.97.0.2 and 02:00:00:00:00:02. Whom ARP does not find it gives up after 150 ms. And `ip` there.
+ */
+void harness_other_host_make(void);
 void harness_other_ip(const char *format, ...) __attribute__((format(printf, 1, 2)));
-pid_t harness_other_host(void);
 /* Whether it did. */
 bool harness_ip_can(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

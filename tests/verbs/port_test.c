@@ -401,18 +401,6 @@ static void address_goes_under_traffic(void)
 
 /* --- other hosts: svb is theirs --- */
 
-static void other_host(void)
-{
-	harness_ip("link add sva address 02:00:00:00:00:01 type veth peer name svb address 02:00:00:00:00:02 netns %d",
-		   (int)harness_other_host());
-	harness_other_ip("addr add 10.97.0.2/24 dev svb");
-	harness_other_ip("link set svb up");
-	harness_ip("addr add 10.97.0.1/24 dev sva");
-	harness_ip("link set sva up");
-	/* Three questions, 50 ms apart, and not a second. */
-	harness_ip("ntable change name arp_cache dev sva retrans 50");
-}
-
 static struct ibv_ah_attr to_address(int sgid_index, const char *address)
 {
 	struct ibv_ah_attr attr = { .is_global = 1, .port_num = 1, .grh = { .sgid_index = (uint8_t)sgid_index, .hop_limit = 64 } };
@@ -436,7 +424,7 @@ static void neighbours(void)
 	uint8_t mac[6];
 	uint16_t vid;
 
-	other_host();
+	harness_other_host_make();
 	struct ibv_context *context = port_open();
 	rc_open(&rc, &(struct rc_options){ .context = context });
 	struct ibv_ah_attr there = to_address(rc.gid_index, "::ffff:10.97.0.2"), nobody = to_address(rc.gid_index, "::ffff:10.97.0.77"),
@@ -489,7 +477,7 @@ static void asking_blocks_nobody(void)
 	pthread_t thread;
 	unsigned exchanged = 0;
 
-	other_host();
+	harness_other_host_make();
 	harness_ip("ntable change name arp_cache dev sva retrans 200");
 	struct ibv_context *context = port_open();
 	rc_open(&waits, &(struct rc_options){ .context = context });
@@ -517,7 +505,7 @@ static void odd_interfaces(void)
 {
 	struct rc rc, a, b;
 
-	other_host();
+	harness_other_host_make();
 	harness_ip("link set sva mtu 300");
 	struct ibv_context *context = port_open();
 	rc_open(&rc, &(struct rc_options){ .context = context, .mtu = IBV_MTU_256 });
