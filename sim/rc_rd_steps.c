@@ -416,6 +416,35 @@ static void read_goes_on_where_it_stopped(void **state)
 	close_qp(o);
 }
 
+/* The responder comes to what it was asked again once it has ended what it was at. */
+static void what_still_flies_is_no_silence(void **state)
+{
+	struct one *o = open_rts(true);
+	uint64_t t4 = 4 * wire_timer_ack_ns(14);
+	struct transport_run run = packet_of(WIRE_RC_RDMA_READ_RESPONSE_MIDDLE, 101, MTU);
+
+	o->config.retry_cnt = 1;
+	rc_update(&o->qp, &o->config);
+	post_op(o, TRANSPORT_OP_RDMA_READ, 0, 32 * MTU, KEY, 0);
+	assert_int_equal(pull(o), 100);
+	/* The first is lost, the others come slowly. */
+	assert_int_equal(rc_receive(&o->qp, o->now, &run), RC_OUT_OF_ORDER);
+	assert_int_equal(pull(o), 100);
+	for (uint32_t psn = 102; psn < 132; psn++) {
+		o->now += t4 - 1;
+		run = packet_of(psn < 131 ? WIRE_RC_RDMA_READ_RESPONSE_MIDDLE : WIRE_RC_RDMA_READ_RESPONSE_LAST, psn, MTU);
+		assert_int_equal(rc_receive(&o->qp, o->now, &run), RC_OUT_OF_ORDER);
+		assert_int_equal(rc_deadline(&o->qp), o->now + t4);
+		rc_tick(&o->qp, o->now, 0);
+		assert_int_equal(pull(o), -1);
+	}
+	/* Then it is silence. (The report of the loss was the one retry.) */
+	o->now += t4;
+	rc_tick(&o->qp, o->now, 0);
+	assert_int_equal(done(o), TRANSPORT_RETRY_EXC_ERR);
+	close_qp(o);
+}
+
 /* rxe answers no part of a READ that lies before what it was asked for again: the last packet alone must not be. */
 static void probe_of_a_read_asks_for_all_that_is_missing(void **state)
 {
@@ -494,6 +523,7 @@ int main(void)
 		cmocka_unit_test(no_credit_is_no_obstacle),
 		cmocka_unit_test(fence_waits_for_reads),
 		cmocka_unit_test(read_goes_on_where_it_stopped),
+		cmocka_unit_test(what_still_flies_is_no_silence),
 		cmocka_unit_test(probe_of_a_read_asks_for_all_that_is_missing),
 		cmocka_unit_test(not_ready_is_not_the_fault_of_a_read),
 	};

@@ -125,11 +125,21 @@ static void on_gap(struct transport_qp *qp, uint64_t now, bool progress)
 	q->rewound_at = now;
 }
 
-/* What was answered shows that an answer at una was lost. Everything that still flies shows it again: once is enough. */
+/*
+ * What was answered shows that an answer at una was lost. Everything that still flies shows it again: once is enough. Nor is it
+ * silence: a responder ends the READ that it is at before it looks at the one that asks again, and of a long one to a slow
+ * host that takes longer than the ACK timeout.
+ */
 static void on_lost_answer(struct transport_qp *qp, uint64_t now, bool progress)
 {
-	if (!qp->req.rewound || qp->req.rewound_psn != qp->req.una)
+	struct rc_requester *q = &qp->req;
+
+	if (!q->rewound || q->rewound_psn != q->una) {
 		on_gap(qp, now, progress);
+		return;
+	}
+	q->timer_at = now;
+	q->activity_at = now;
 }
 
 static void on_rnr(struct transport_qp *qp, uint64_t now, uint8_t syndrome)

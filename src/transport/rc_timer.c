@@ -4,9 +4,9 @@
  * own.
  *
  * ACK timeout   4 T with T = 4.096 us << timeout, the longest that IBTA allows: a software peer on a busy host deserves it.
- *               Counts from the first emission after idle or after a retry, anew at each progress. Expiry costs a retry and
- *               goes back to una; with none left the oldest WQE completes RETRY_EXC. After a retry it stands still until the
- *               link has taken a packet again.
+ *               Counts from the first emission after idle or after a retry, anew at each progress, and at each answer that
+ *               came behind a lost one. Expiry costs a retry and goes back to una; with none left the oldest WQE completes
+ *               RETRY_EXC. After a retry it stands still until the link has taken a packet again.
  * Probe         lossy links: when nothing was sent and nothing came for max(2 srtt, 5 ms), the last packet goes out again
  *               with AckReq; a peer that saw a gap then reports it, one whose ACK was lost repeats it. If that is not
  *               answered in twice the time (the report itself may be lost, and is not repeated), all goes again from una.
