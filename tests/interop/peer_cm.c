@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Connections by address: ECE of queue pairs that the program makes itself, both ways and bit by bit; queue pairs of
- * rdma_create_qp(), where one side knows no ECE; and refusals: with words, for the sake of ECE, by nobody.
+ * rdma_create_qp(), where one side knows no ECE; services of datagrams; and refusals: with words, for the sake of ECE (of the
+ * request and of the reply), by nobody.
  */
 #include "peer.h"
 
@@ -22,7 +23,7 @@
 static const char words[] = "private data of the one", other_words[] = "of the other", refusal[] = "private data of the refusal";
 
 static struct rdma_event_channel *channel;
-static struct rdma_cm_id *listener;
+static struct rdma_cm_id *listener, *service; /* connections, datagrams */
 
 static struct rdma_cm_event *event_of(enum rdma_cm_event_type type)
 {
@@ -67,22 +68,20 @@ static struct rdma_conn_param params(const char *text, uint32_t qpn)
 
 /* ---- ids ---- */
 
-/* Listens at every address: the client comes by either family. */
-static void start(struct peer *peer)
+/* At every address: the client comes by either family. */
+static struct rdma_cm_id *listening(struct peer *peer, enum rdma_port_space space)
 {
 	struct sockaddr_in6 any = {.sin6_family = AF_INET6, .sin6_port = htons((uint16_t)atoi(peer->port))};
+	struct rdma_cm_id *id;
 
-	channel = rdma_create_event_channel();
-	must(channel != NULL);
-	if (peer->is_client)
-		return;
-	must(rdma_create_id(channel, &listener, NULL, RDMA_PS_TCP) == 0);
-	must(rdma_bind_addr(listener, (struct sockaddr *)&any) == 0);
-	must(rdma_listen(listener, 4) == 0);
+	must(rdma_create_id(channel, &id, NULL, space) == 0);
+	must(rdma_bind_addr(id, (struct sockaddr *)&any) == 0);
+	must(rdma_listen(id, 4) == 0);
+	return id;
 }
 
 /* A client's id, ready to connect. port: how far behind the server's. */
-static struct rdma_cm_id *resolved(struct peer *peer, int port)
+static struct rdma_cm_id *resolved(struct peer *peer, int port, enum rdma_port_space space)
 {
 	struct addrinfo hints = {.ai_flags = AI_NUMERICHOST}, *found;
 	struct rdma_cm_id *id;
@@ -90,7 +89,7 @@ static struct rdma_cm_id *resolved(struct peer *peer, int port)
 
 	snprintf(text, sizeof(text), "%d", atoi(peer->port) + port);
 	must(getaddrinfo(peer->server, text, &hints, &found) == 0);
-	must(rdma_create_id(channel, &id, NULL, RDMA_PS_TCP) == 0);
+	must(rdma_create_id(channel, &id, NULL, space) == 0);
 	must(rdma_resolve_addr(id, NULL, found->ai_addr, RESOLVE_MS) == 0);
 	wait_for(RDMA_CM_EVENT_ADDR_RESOLVED, 0);
 	must(rdma_resolve_route(id, RESOLVE_MS) == 0);
@@ -190,7 +189,7 @@ static void is_ece(struct rdma_cm_id *id, uint32_t options)
 
 static void external_client(struct peer *peer)
 {
-	struct rdma_cm_id *id = resolved(peer, 0);
+	struct rdma_cm_id *id = resolved(peer, 0, RDMA_PS_TCP);
 	struct peer end = end_open(peer, id, false);
 	struct rdma_conn_param param = params(words, end.qp->qp_num);
 	struct rdma_cm_event *event;
@@ -238,7 +237,7 @@ static void is_plain(struct peer *end)
 
 static void managed_client(struct peer *peer)
 {
-	struct rdma_cm_id *id = resolved(peer, 0);
+	struct rdma_cm_id *id = resolved(peer, 0, RDMA_PS_TCP);
 	struct peer end = end_open(peer, id, true);
 	struct rdma_conn_param param = params(words, 0);
 
@@ -264,7 +263,7 @@ static void managed_server(struct peer *peer)
 /* port: how far behind that of the server. */
 static void refused(struct peer *peer, int port, int reason, const char *text)
 {
-	struct rdma_cm_id *id = resolved(peer, port);
+	struct rdma_cm_id *id = resolved(peer, port, RDMA_PS_TCP);
 	struct rdma_conn_param param = params(words, 0xabcd);
 	struct rdma_cm_event *event;
 
@@ -287,6 +286,80 @@ static void refuses(int (*refuse)(struct rdma_cm_id *id, const void *private_dat
 	must(refuse(id, text, (uint8_t)(text ? strlen(text) : 0)) == 0);
 	must(rdma_ack_cm_event(event) == 0);
 	must(rdma_destroy_id(id) == 0);
+}
+
+/* The server has accepted, and the client does not like how. */
+static void reply_refused(struct peer *peer)
+{
+	struct rdma_conn_param param = params(words, 0xabcd);
+	struct rdma_cm_id *id;
+
+	if (peer->is_client) {
+		id = resolved(peer, 0, RDMA_PS_TCP);
+		must(rdma_connect(id, &param) == 0);
+		wait_for(RDMA_CM_EVENT_CONNECT_RESPONSE, 0);
+		must(rdma_reject_ece(id, refusal, strlen(refusal)) == 0);
+	} else {
+		struct rdma_cm_event *event = event_of(RDMA_CM_EVENT_CONNECT_REQUEST);
+
+		id = event->id;
+		must(rdma_accept(id, &param) == 0 && rdma_ack_cm_event(event) == 0);
+		wait_for(RDMA_CM_EVENT_REJECTED, 35);
+	}
+	peer_meet(peer);
+	must(rdma_destroy_id(id) == 0);
+}
+
+/* ---- datagrams ---- */
+
+static void service_found(struct peer *peer)
+{
+	struct rdma_conn_param param = params(peer->is_client ? words : other_words, 0xdcba);
+	struct rdma_cm_event *event;
+	struct rdma_cm_id *id;
+
+	if (peer->is_client) {
+		id = resolved(peer, 0, RDMA_PS_UDP);
+		must(rdma_connect(id, &param) == 0);
+		event = event_of(RDMA_CM_EVENT_ESTABLISHED);
+		must(event->param.ud.qp_num == 0xdcba && event->param.ud.qkey == RDMA_UDP_QKEY);
+		must(event->param.ud.private_data_len >= strlen(other_words));
+		must(memcmp(event->param.ud.private_data, other_words, strlen(other_words)) == 0);
+	} else {
+		event = event_of(RDMA_CM_EVENT_CONNECT_REQUEST);
+		id = event->id;
+		must(event->param.ud.private_data_len >= strlen(words));
+		must(memcmp(event->param.ud.private_data, words, strlen(words)) == 0);
+		must(rdma_accept(id, &param) == 0);
+	}
+	must(rdma_ack_cm_event(event) == 0);
+	peer_meet(peer);
+	must(rdma_destroy_id(id) == 0);
+}
+
+/* status: of the SIDR_REP. */
+static void service_refused(struct peer *peer, int port, int status)
+{
+	struct rdma_cm_id *id = resolved(peer, port, RDMA_PS_UDP);
+	struct rdma_conn_param param = params(words, 0);
+
+	must(rdma_connect(id, &param) == 0);
+	wait_for(RDMA_CM_EVENT_UNREACHABLE, status);
+	must(rdma_destroy_id(id) == 0);
+}
+
+static void service_refuses(struct peer *peer)
+{
+	if (peer->is_client)
+		service_refused(peer, 0, 2);
+	else
+		refuses(rdma_reject, refusal);
+}
+
+static void service_of_nobody(struct peer *peer)
+{
+	if (peer->is_client)
+		service_refused(peer, 1, 1);
 }
 
 static void external(struct peer *peer)
@@ -328,17 +401,24 @@ void peer_run_cm(struct peer *peer)
 		void (*run)(struct peer *peer);
 	} cases[] = {
 		{"queue pairs of our own, ECE", external}, {"rdma_create_qp", managed}, {"refused", with_words},
-		{"refused, vendor option not supported", for_the_options}, {"nobody listens", by_nobody},
+		{"refused, vendor option not supported", for_the_options}, {"the reply refused, the same", reply_refused},
+		{"nobody listens", by_nobody}, {"datagrams", service_found}, {"datagrams, refused", service_refuses},
+		{"datagrams, nobody listens", service_of_nobody},
 	};
 
-	start(peer);
+	channel = rdma_create_event_channel();
+	must(channel != NULL);
+	if (!peer->is_client) {
+		listener = listening(peer, RDMA_PS_TCP);
+		service = listening(peer, RDMA_PS_UDP);
+	}
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		printf("  %s\n", cases[i].words);
 		peer_meet(peer);
 		cases[i].run(peer);
 	}
 	peer_meet(peer);
-	if (listener != NULL)
-		must(rdma_destroy_id(listener) == 0);
+	if (!peer->is_client)
+		must(rdma_destroy_id(listener) == 0 && rdma_destroy_id(service) == 0);
 	rdma_destroy_event_channel(channel);
 }
