@@ -39,8 +39,8 @@ THREADED = ('base', 'ipc', 'link', 'hca', 'node', 'process', 'verbs')
 # Tests that say nothing more, or can't run, under a sanitizer: they look at the built libraries or load them into
 # foreign programs.
 # Of the tests through the whole library, those that the quick form runs under ThreadSanitizer: those with threads, and both links.
-THREADED_VERBS = ('verbs/contract-shm', 'verbs/completions-shm', 'verbs/completions-wire', 'verbs/events-wire', 'verbs/cq-shm',
-                  'verbs/cm-shm')
+THREADED_VERBS = ('verbs/contract-shm', 'verbs/fault-shm', 'verbs/completions-shm', 'verbs/completions-wire', 'verbs/events-wire',
+                  'verbs/cq-shm', 'verbs/cm-shm')
 # What the quick form leaves out under AddressSanitizer: the other link of what ran over one, and figures.
 SANITIZED_ON_THE_WIRE = ('verbs/errors-wire', 'verbs/contract-wire', 'verbs/completions-wire')
 SANITIZED_LATER = ('net/storm-wire', 'rc_goodput', 'cli/bench')

@@ -17,6 +17,24 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/* Which sanitizer the test is built with. */
+#if defined(__SANITIZE_ADDRESS__)
+#define HAS_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define HAS_ASAN 1
+#endif
+#if __has_feature(thread_sanitizer)
+#define HAS_TSAN 1
+#endif
+#endif
+#ifndef HAS_TSAN
+#define HAS_TSAN 0
+#endif
+#ifndef HAS_ASAN
+#define HAS_ASAN 0
+#endif
+
 struct harness_case {
 	const char *name;
 	const char *goal; /* one line */
