@@ -11,6 +11,7 @@
 #include "hca/qp_internal.h"
 #include "hca/qp_type.h"
 #include "wire/mtu.h"
+#include "wire/speed.h"
 
 /* Values of enum ibv_device_cap_flags. */
 enum {
@@ -28,18 +29,6 @@ enum {
 	CAP_MEM_WINDOW_TYPE_2B = 1 << 24,
 };
 enum { PORT_CAP_CM_SUP = 1 << 16, PHYS_STATE_DISABLED = 3, PHYS_STATE_LINK_UP = 5 };
-/* Values of active_width and active_speed. */
-enum { WIDTH_1X = 1, WIDTH_4X = 2, SPEED_SDR = 1, SPEED_DDR = 2, SPEED_QDR = 4, SPEED_FDR10 = 8, SPEED_EDR = 32 };
-
-/* How Linux says the speed of an Ethernet interface in InfiniBand's terms: the first row that is fast enough. */
-static const struct {
-	uint32_t mbps;
-	uint8_t width, speed;
-} speeds[] = {
-	{ 1000, WIDTH_1X, SPEED_SDR }, { 10000, WIDTH_1X, SPEED_FDR10 }, { 20000, WIDTH_4X, SPEED_DDR }, { 25000, WIDTH_1X, SPEED_EDR },
-	{ 40000, WIDTH_4X, SPEED_FDR10 }, { UINT32_MAX, WIDTH_4X, SPEED_EDR },
-};
-
 static const char *const port_counter_names[HCA_PORT_COUNTERS] = {
 	[HCA_PORT_SENT_PACKETS] = "sent_packets",
 	[HCA_PORT_SENT_BYTES] = "sent_bytes",
@@ -155,6 +144,7 @@ static uint32_t violations(const struct hca_device *device, enum hca_port_counte
 void hca_device_query_port(const struct hca_device *device, struct hca_port_attr *out)
 {
 	bool active = atomic_load_explicit(&device->active, memory_order_relaxed);
+	struct wire_speed speed = wire_speed_of_ethernet(atomic_load_explicit(&device->speed, memory_order_relaxed));
 
 	*out = (struct hca_port_attr){
 		.state = active ? HCA_PORT_ACTIVE : HCA_PORT_DOWN,
@@ -166,18 +156,10 @@ void hca_device_query_port(const struct hca_device *device, struct hca_port_attr
 		.qkey_viol_cntr = violations(device, HCA_PORT_DROP_QKEY),
 		.pkey_tbl_len = 1,
 		.phys_state = active ? PHYS_STATE_LINK_UP : PHYS_STATE_DISABLED,
-		.active_width = WIDTH_1X,
-		.active_speed = SPEED_QDR, /* lo and others that know none */
+		.active_width = speed.width,
+		.active_speed = speed.speed,
 		.max_vl_num = 1,
 	};
-	uint32_t mbps = atomic_load_explicit(&device->speed, memory_order_relaxed);
-	for (size_t i = 0; mbps != 0 && i < sizeof(speeds) / sizeof(speeds[0]); i++) {
-		if (mbps > speeds[i].mbps)
-			continue;
-		out->active_width = speeds[i].width;
-		out->active_speed = speeds[i].speed;
-		break;
-	}
 }
 
 static void raise_on_contexts(struct hca_device *device, enum hca_async_type type)

@@ -81,11 +81,6 @@ const char *sysview_port_phys_text(bool up)
 	return up ? "5: LinkUp" : "3: Disabled";
 }
 
-const char *sysview_port_rate_text(void)
-{
-	return "10 Gb/sec (1X QDR)";
-}
-
 void sysview_gid_text(const struct wire_gid *gid, char out[SYSVIEW_TEXT])
 {
 	size_t at = 0;

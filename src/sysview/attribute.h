@@ -30,9 +30,6 @@ unsigned sysview_port_state(bool up);
 unsigned sysview_port_phys(bool up);
 const char *sysview_port_state_text(bool up);
 const char *sysview_port_phys_text(bool up);
-/* "10 Gb/sec (1X QDR)" */
-const char *sysview_port_rate_text(void);
-
 /* "fe80:0000:0000:0000:0200:00ff:fe00:0001" */
 void sysview_gid_text(const struct wire_gid *gid, char out[SYSVIEW_TEXT]);
 /* "IB/RoCE v1", "RoCE v2" */

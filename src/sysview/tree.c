@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "sysview/counter.h"
+#include "wire/speed.h"
 
 #define CLASS_PATH "sys/class/infiniband"
 #define VERBS_PATH "sys/class/infiniband_verbs"
@@ -133,10 +134,13 @@ static void tell_counters(struct teller *t, const char *port, bool hw)
 
 static void tell_port(struct teller *t, const char *port, const struct netdev_device *device)
 {
+	char speed[WIRE_SPEED_TEXT];
+
+	wire_speed_text(wire_speed_of_ethernet(device->speed), speed);
 	directory(t, "%s", port);
 	file(t, port, "state", "%s", sysview_port_state_text(device->up));
 	file(t, port, "phys_state", "%s", sysview_port_phys_text(device->up));
-	file(t, port, "rate", "%s", sysview_port_rate_text());
+	file(t, port, "rate", "%s", speed);
 	file(t, port, "link_layer", "Ethernet");
 	file(t, port, "lid", "0x0");
 	file(t, port, "lid_mask_count", "0");

@@ -90,7 +90,7 @@ static int setup(void **state)
 	world.table = (struct netdev_table){.generation = 3, .count = 2};
 	world.table.devices[0] = (struct netdev_device){.name = "sv_lo", .ifname = "lo", .ifindex = 1, .mtu = 65536, .up = true,
 							.node_guid = 0x0200fffe000001ull};
-	world.table.devices[1] = (struct netdev_device){.name = "sv_eth0", .ifname = "eth0", .ifindex = 2, .mtu = 1500,
+	world.table.devices[1] = (struct netdev_device){.name = "sv_eth0", .ifname = "eth0", .ifindex = 2, .mtu = 1500, .speed = 25000,
 							.node_guid = 0x0011223344556677ull};
 	world.table.devices[0].gids[2] = (struct netdev_gid){.gid = wire_gid_from_ipv4((const uint8_t[]){127, 0, 0, 1}),
 							     .type = WIRE_GID_ROCE_V1, .ifindex = 1, .valid = true};
@@ -114,6 +114,8 @@ static void test_files(void **state)
 	is("sys/class/infiniband/sv_lo/ports/1/phys_state", "5: LinkUp\n");
 	is("sys/class/infiniband/sv_eth0/ports/1/state", "1: DOWN\n");
 	is("sys/class/infiniband/sv_eth0/ports/1/phys_state", "3: Disabled\n");
+	is("sys/class/infiniband/sv_lo/ports/1/rate", "10 Gb/sec (1X QDR)\n");
+	is("sys/class/infiniband/sv_eth0/ports/1/rate", "25 Gb/sec (1X EDR)\n");
 	is("sys/class/infiniband/sv_lo/ports/1/link_layer", "Ethernet\n");
 	is("sys/class/infiniband/sv_lo/ports/1/pkeys/0", "0xffff\n");
 	is("sys/class/infiniband/sv_lo/ports/1/gids/0", "0000:0000:0000:0000:0000:0000:0000:0000\n");

@@ -11,6 +11,7 @@
 #include "wire/flow.h"
 #include "wire/mtu.h"
 #include "wire/psn.h"
+#include "wire/speed.h"
 #include "wire/timer.h"
 
 static void psn_goes_round(void **state)
@@ -108,6 +109,24 @@ static void mtus_follow_the_table(void **state)
 	}
 }
 
+static void speeds_follow_the_table(void **state)
+{
+	static const struct {
+		uint32_t mbps;
+		const char *text;
+	} rows[] = {
+		{0, "10 Gb/sec (1X QDR)"},	{1, "2.5 Gb/sec (1X SDR)"},	 {1000, "2.5 Gb/sec (1X SDR)"},
+		{1001, "10 Gb/sec (1X FDR10)"}, {20000, "20 Gb/sec (4X DDR)"},	 {25000, "25 Gb/sec (1X EDR)"},
+		{40000, "40 Gb/sec (4X FDR10)"}, {400000, "100 Gb/sec (4X EDR)"}, {UINT32_MAX, "100 Gb/sec (4X EDR)"},
+	};
+	char text[WIRE_SPEED_TEXT];
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		wire_speed_text(wire_speed_of_ethernet(rows[i].mbps), text);
+		assert_string_equal(text, rows[i].text);
+	}
+}
+
 static void source_ports_come_from_labels(void **state)
 {
 	assert_int_equal(wire_flow_port(0), 0xc000);
@@ -132,6 +151,7 @@ int main(void)
 		cmocka_unit_test(credits_follow_the_table),
 		cmocka_unit_test(timers_follow_the_table),
 		cmocka_unit_test(mtus_follow_the_table),
+		cmocka_unit_test(speeds_follow_the_table),
 		cmocka_unit_test(source_ports_come_from_labels),
 	};
 
