@@ -12,6 +12,8 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "config/json.h"
+#include "config/section.h"
 
 #define CONFIG_IDLE_MAX 86400u
 #define CONFIG_RCVBUF_MIN 4096u
@@ -247,21 +249,7 @@ int config_set(struct config *config, const char *where, const char *key, const 
 
 		snprintf(all + len, sizeof(all) - len, "%s%s", i == 0 ? "" : ", ", config_keys[i].key);
 	}
-	base_error("%s: there is no setting \"%.64s\"; there are %s", where, key, all);
-	return BASE_ERR_INVAL;
-}
-
-static int config_set_json(struct config *config, const char *path, const char *key, json_t *value)
-{
-	char number[32];
-
-	if (json_is_string(value))
-		return config_set(config, path, key, json_string_value(value));
-	if (json_is_integer(value)) {
-		snprintf(number, sizeof(number), "%lld", (long long)json_integer_value(value));
-		return config_set(config, path, key, number);
-	}
-	base_error("%s: the value of \"%.64s\" must be a string or a whole number", path, key);
+	base_error("%s: there is no setting \"%.64s\"; there are %s, in a file devices", where, key, all);
 	return BASE_ERR_INVAL;
 }
 
@@ -288,7 +276,8 @@ static int config_load_file(struct config *config, const char *path, bool must_e
 		result = BASE_ERR_INVAL;
 	} else {
 		json_object_foreach(root, key, value) {
-			int rc = config_set_json(config, path, key, value);
+			int rc = strcmp(key, "devices") == 0 ? config_sections_load(config, path, value) :
+							       config_set_json(config, path, key, value);
 
 			if (rc != BASE_OK)
 				result = rc;
@@ -333,6 +322,8 @@ int config_load(struct config *out)
 		int rc = config_set(out, config_keys[i].variable, config_keys[i].key, value);
 		if (rc != BASE_OK)
 			result = rc;
+		else
+			config_sections_overrule(out, config_keys[i].key);
 	}
 	return result;
 }

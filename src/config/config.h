@@ -19,6 +19,7 @@
  *   SOFTVERBS_ECE_OPTIONS    "ece_options"    0..0xffffffff                 0xffffffff a mask of the options that are offered
  *   SOFTVERBS_FIRMWARE       "firmware"       1..63 printable bytes         0.1.0
  *   SOFTVERBS_NODE_DESC      "node_desc"      1..63 printable bytes         softverbs
+ *   -                        "devices"        settings of some devices only: config/section.h
  *   SOFTVERBS_DEBUG          -                see base/log.h
  *
  * The file is $SOFTVERBS_CONFIG, else $XDG_CONFIG_HOME/softverbs.json, else ~/.config/softverbs.json; only the first must exist
@@ -36,6 +37,8 @@
 #define CONFIG_TEXT_MAX 256
 #define CONFIG_NAME_MAX 64 /* what ibv_device_attr and sysfs have room for */
 
+#define CONFIG_SECTIONS_MAX 32
+
 #define CONFIG_ECE_OURS UINT32_MAX
 
 enum config_local { CONFIG_LOCAL_SHM, CONFIG_LOCAL_WIRE };
@@ -44,6 +47,12 @@ enum config_roce { CONFIG_ROCE_V2, CONFIG_ROCE_V1 };
 enum config_gids { CONFIG_GIDS_ALL, CONFIG_GIDS_V2, CONFIG_GIDS_IPV6 };
 enum config_switch { CONFIG_AUTO, CONFIG_ON, CONFIG_OFF };
 enum config_profile { CONFIG_HARDWARE, CONFIG_SPEC };
+
+struct config_section {
+	char device[CONFIG_NAME_MAX]; /* glob */
+	bool has_vendor, has_options;
+	uint32_t ece_vendor, ece_options;
+};
 
 struct config {
 	enum config_local local;
@@ -60,6 +69,13 @@ struct config {
 	uint32_t ece_vendor;          /* 0: no ECE; CONFIG_ECE_OURS */
 	uint32_t ece_options;
 	char firmware[CONFIG_NAME_MAX], node_desc[CONFIG_NAME_MAX];
+	struct config_section sections[CONFIG_SECTIONS_MAX]; /* in the file's order */
+	unsigned section_count;
+};
+
+struct config_ece {
+	uint32_t vendor; /* as struct config's ece_vendor */
+	uint32_t options;
 };
 
 void config_defaults(struct config *out);
@@ -70,6 +86,8 @@ void config_defaults(struct config *out);
 int config_load(struct config *out);
 /* One key, as from the environment or the file: `where` names the origin in the error line. */
 int config_set(struct config *config, const char *where, const char *key, const char *value);
+/* What this device offers. */
+struct config_ece config_ece_of(const struct config *config, const char *device);
 /* Does the device glob let this device through? */
 bool config_device_matches(const struct config *config, const char *device);
 

@@ -44,7 +44,7 @@ static void file_write(const char *text)
 
 static int clear(void **state)
 {
-	static const char *const all[] = { "LOCAL", "DEVICE", "IDLE_SECONDS", "RCVBUF", "GSO", "GIDS", "CM_ROCE", "BROKER", "CONFIG",
+	static const char *const all[] = { "LOCAL", "DEVICE", "IDLE_SECONDS", "RCVBUF", "GSO", "GIDS", "CM", "CM_ROCE", "BROKER", "CONFIG",
 		"PROFILE", "VENDOR_ID", "PART_ID", "ECE", "ECE_OPTIONS", "FIRMWARE", "NODE_DESC" };
 	char name[64];
 
@@ -126,6 +126,57 @@ static void test_environment_beats_file(void **state)
 	assert_false(config_device_matches(&c, "sv_lo"));
 }
 
+static void need_ece(const struct config *c, const char *device, uint32_t vendor, uint32_t options)
+{
+	const struct config_ece ece = config_ece_of(c, device);
+
+	assert_int_equal(ece.vendor, vendor);
+	assert_int_equal(ece.options, options);
+}
+
+static void test_sections(void **state)
+{
+	struct config c;
+
+	file_write("{\"devices\": {\"sv_*\": {\"ece_options\": 6}, \"sv_b?\": {\"ece\": \"0x0015b3\"}, \"sv_b1\": {\"ece\": \"off\"},"
+		   " \"sv_c0\": {\"ece\": \"on\", \"ece_options\": \"0x1\"}}, \"ece\": \"0x2\", \"ece_options\": 5}");
+	assert_int_equal(config_load(&c), BASE_OK);
+	need_ece(&c, "eth0", 2, 5);                /* no section */
+	need_ece(&c, "sv_a0", 2, 6);               /* half of it */
+	need_ece(&c, "sv_b0", 0x15b3, 6);          /* two */
+	need_ece(&c, "sv_b1", 0, 6);               /* the later one wins */
+	need_ece(&c, "sv_c0", CONFIG_ECE_OURS, 1);
+	setenv("SOFTVERBS_ECE", "0x3", 1);
+	assert_int_equal(config_load(&c), BASE_OK);
+	need_ece(&c, "sv_b1", 3, 6);
+	need_ece(&c, "sv_c0", 3, 1);
+	setenv("SOFTVERBS_ECE_OPTIONS", "0", 1);
+	assert_int_equal(config_load(&c), BASE_OK);
+	need_ece(&c, "sv_c0", 3, 0);
+	need_ece(&c, "eth0", 3, 0);
+	/* A variable that is refused overrules nothing. */
+	setenv("SOFTVERBS_ECE", "maybe", 1);
+	unsetenv("SOFTVERBS_ECE_OPTIONS");
+	char said[1024];
+	assert_int_equal(load_and_listen(&c, said, sizeof(said)), BASE_ERR_INVAL);
+	need_ece(&c, "sv_b1", 0, 6);
+}
+
+static void test_sections_without_number(void **state)
+{
+	struct config c;
+	char text[4096] = "{\"devices\": {", said[1024];
+
+	for (int i = 0; i <= CONFIG_SECTIONS_MAX; i++)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s\"sv_%d\": {\"ece\": \"%d\"}", i == 0 ? "" : ", ", i, i + 1);
+	snprintf(text + strlen(text), sizeof(text) - strlen(text), "}}");
+	file_write(text);
+	assert_int_equal(load_and_listen(&c, said, sizeof(said)), BASE_ERR_INVAL);
+	assert_non_null(strstr(said, "more than 32 patterns: \"sv_32\" is left out"));
+	need_ece(&c, "sv_31", 32, UINT32_MAX);
+	need_ece(&c, "sv_32", CONFIG_ECE_OURS, UINT32_MAX);
+}
+
 static void test_errors_name_key_and_values(void **state)
 {
 	static const struct {
@@ -174,6 +225,12 @@ static void test_bad_files(void **state)
 		{ "[]", "one JSON object", BASE_ERR_INVAL },
 		{ "{\"lokal\": \"shm\"}", "no setting \"lokal\"; there are local, device,", BASE_ERR_INVAL },
 		{ "{\"gso\": true}", "must be a string or a whole number", BASE_ERR_INVAL },
+		{ "{\"devices\": []}", "\"devices\" must be an object", BASE_ERR_INVAL },
+		{ "{\"devices\": {\"\": {}}}", "is no pattern of device names", BASE_ERR_INVAL },
+		{ "{\"devices\": {\"sv_lo\": \"off\"}}", "\"sv_lo\" in \"devices\" must be an object", BASE_ERR_INVAL },
+		{ "{\"devices\": {\"sv_lo\": {\"ece\": \"no\"}}}", "\"no\" is not allowed for ece; allowed: on, off", BASE_ERR_INVAL },
+		{ "{\"devices\": {\"sv_lo\": {\"ece\": []}}}", "must be a string or a whole number", BASE_ERR_INVAL },
+		{ "{\"devices\": {\"sv_lo\": {\"gso\": \"on\"}}}", "\"gso\" cannot be a setting of one device", BASE_ERR_INVAL },
 		{ "{\"gso\": \"on\", \"gso\": \"off\"}", "duplicate", BASE_ERR_INVAL },
 	};
 	struct config c;
@@ -195,6 +252,8 @@ int main(void)
 		cmocka_unit_test_setup(test_defaults, clear),                   /* without any setting */
 		cmocka_unit_test_setup(test_environment_beats_file, clear),     /* the order of the sources */
 		cmocka_unit_test_setup(test_identity, clear),                   /* profile and who the devices say they are */
+		cmocka_unit_test_setup(test_sections, clear),                   /* what one device has */
+		cmocka_unit_test_setup(test_sections_without_number, clear),    /* and how many may have */
 		cmocka_unit_test_setup(test_errors_name_key_and_values, clear), /* every refusal says what is allowed */
 		cmocka_unit_test_setup(test_bad_files, clear),                  /* files that are not ours */
 	};

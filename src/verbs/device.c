@@ -233,9 +233,10 @@ static int start_locked(struct verbs_device *device, struct process_engine *engi
 		.node_guid = now->node_guid, .sys_image_guid = now->node_guid };
 	static_assert(sizeof(config.identity.fw_ver) == sizeof(set->firmware), "one length");
 	memcpy(config.identity.fw_ver, set->firmware, sizeof(set->firmware));
-	config.ece = (struct hca_ece){ .vendor_id = set->ece_vendor, .options = set->ece_options };
-	if (set->ece_vendor == CONFIG_ECE_OURS)
-		config.ece = (struct hca_ece){ .vendor_id = HCA_ECE_VENDOR, .options = HCA_ECE_OPTIONS & set->ece_options };
+	const struct config_ece ece = config_ece_of(set, device->ibv.name);
+	config.ece = (struct hca_ece){ .vendor_id = ece.vendor, .options = ece.options };
+	if (ece.vendor == CONFIG_ECE_OURS)
+		config.ece = (struct hca_ece){ .vendor_id = HCA_ECE_VENDOR, .options = HCA_ECE_OPTIONS & ece.options };
 	struct process_engine *before = device->engine;
 	device->engine = engine;
 	err = hca_device_create(&config, &device->hca);

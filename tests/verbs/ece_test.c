@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { OUR_VENDOR = 0x025356, SELECTIVE_REPEAT = 1, ANOTHER_VENDOR = 0x15b3 };
 
@@ -165,6 +166,35 @@ static void traffic(void)
 	rc_close(&a);
 }
 
+/* Each device its own, from a file. */
+static void by_device(void)
+{
+	char path[] = "/tmp/softverbs-ece-XXXXXX";
+	const char text[] = "{\"devices\": {\"sv_sva\": {\"ece\": \"off\"}, \"sv_svb\": {\"ece\": \"0x0015b3\", \"ece_options\": 6}}}";
+	const int fd = mkstemp(path);
+	struct ibv_ece ece;
+	struct rc rc;
+
+	need(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+	close(fd);
+	need_equal(setenv("SOFTVERBS_CONFIG", path, 1), 0);
+	harness_ip("link add sva type veth peer name svb");
+	harness_ip("addr add 10.97.0.1/24 dev sva");
+	harness_ip("addr add 10.97.0.2/24 dev svb");
+	harness_ip("link set svb up");
+	harness_ip("link set sva up");
+	rc_open(&rc, NULL);
+	need_told(&rc, OUR_VENDOR, SELECTIVE_REPEAT);
+	rc_close(&rc);
+	rc_open(&rc, &(struct rc_options){ .context = rc_device_open_named("sv_sva") });
+	need_equal(ibv_query_ece(rc.qp, &ece), EOPNOTSUPP);
+	rc_close(&rc);
+	rc_open(&rc, &(struct rc_options){ .context = rc_device_open_named("sv_svb") });
+	need_told(&rc, ANOTHER_VENDOR, 6);
+	rc_close(&rc);
+	unlink(path);
+}
+
 static const struct harness_case cases[] = {
 	{ "conventions", "what is told, masked and refused", conventions },
 	{ "states", "set up to RTR, forgotten at RESET", states },
@@ -172,10 +202,12 @@ static const struct harness_case cases[] = {
 	{ "off", "a device without ECE", without },
 	{ "another_vendor", "a device that plays another vendor's", another_vendor },
 	{ "masked", "a device that offers less", masked },
+	{ "by_device", "what a file says of one device", by_device },
 	{ "traffic", "messages between QPs with the option", traffic },
 };
 
 int main(int argc, char **argv)
 {
+	harness_wants_interfaces();
 	return harness_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }
