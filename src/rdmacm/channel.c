@@ -80,6 +80,14 @@ static struct rdmacm_arrival *channel_pop(struct rdmacm_channel *c)
 	return arrival;
 }
 
+/* Lock held. Nobody will take it: what a request made is given back to the broker. */
+static void arrival_drop(struct rdmacm_arrival *arrival)
+{
+	if (arrival->event.event == RDMA_CM_EVENT_CONNECT_REQUEST)
+		rdmacm_orphan_add(arrival->event.id);
+	free(arrival);
+}
+
 void rdmacm_channel_move(struct rdmacm_channel *from, struct rdmacm_id *id, struct rdmacm_channel *to)
 {
 	struct rdmacm_arrival *all = from->first, *next;
@@ -95,9 +103,7 @@ void rdmacm_channel_move(struct rdmacm_channel *from, struct rdmacm_id *id, stru
 		} else if (to != NULL) {
 			rdmacm_channel_push(to, all);
 		} else {
-			if (all->event.event == RDMA_CM_EVENT_CONNECT_REQUEST)
-				rdmacm_orphan_add(all->event.id);
-			free(all);
+			arrival_drop(all);
 		}
 	}
 }
@@ -114,9 +120,8 @@ RDMACM_PUBLIC struct rdma_event_channel *rdma_create_event_channel(void)
 	return channel;
 }
 
-RDMACM_PUBLIC void rdma_destroy_event_channel(struct rdma_event_channel *channel)
+void rdmacm_channel_free(struct rdmacm_channel *c)
 {
-	struct rdmacm_channel *c = rdmacm_channel_of(channel);
 	struct rdmacm_arrival *arrival;
 
 	pthread_mutex_lock(&rdmacm_lock);
@@ -126,10 +131,20 @@ RDMACM_PUBLIC void rdma_destroy_event_channel(struct rdma_event_channel *channel
 	if (*at != NULL)
 		*at = c->next;
 	while ((arrival = channel_pop(c)) != NULL)
-		free(arrival);
+		arrival_drop(arrival);
 	pthread_mutex_unlock(&rdmacm_lock);
-	close(channel->fd);
+	close(c->channel.fd);
 	free(c);
+}
+
+RDMACM_PUBLIC void rdma_destroy_event_channel(struct rdma_event_channel *channel)
+{
+	/* The ids should be gone by now. Those that are not have no channel any more, and requests to them are given back. */
+	pthread_mutex_lock(&rdmacm_lock);
+	rdmacm_table_leave(channel);
+	pthread_mutex_unlock(&rdmacm_lock);
+	rdmacm_channel_free(rdmacm_channel_of(channel));
+	rdmacm_orphans_destroy();
 }
 
 /* --- events --- */

@@ -35,12 +35,13 @@ void rdmacm_id_free(struct rdmacm_id *id)
 {
 	pthread_mutex_lock(&rdmacm_lock);
 	rdmacm_table_remove(id);
-	rdmacm_channel_move(rdmacm_channel_of(id->id.channel), id, NULL);
+	if (id->id.channel != NULL)
+		rdmacm_channel_move(rdmacm_channel_of(id->id.channel), id, NULL);
 	while (id->delivered != 0)
 		pthread_cond_wait(&rdmacm_acked, &rdmacm_lock);
 	pthread_mutex_unlock(&rdmacm_lock);
-	if (id->sync)
-		rdma_destroy_event_channel(id->id.channel);
+	if (id->sync && id->id.channel != NULL)
+		rdmacm_channel_free(rdmacm_channel_of(id->id.channel));
 	rdmacm_groups_free(id);
 	free(id->id.route.path_rec);
 	free(id->qp_attr);
@@ -279,12 +280,13 @@ RDMACM_PUBLIC int rdma_migrate_id(struct rdma_cm_id *public, struct rdma_event_c
 	/* The queued events move; those in the hands of the program come back first. */
 	public->channel = channel != NULL ? channel : own;
 	id->sync = own != NULL;
-	rdmacm_channel_move(rdmacm_channel_of(before), id, rdmacm_channel_of(public->channel));
+	if (before != NULL)
+		rdmacm_channel_move(rdmacm_channel_of(before), id, rdmacm_channel_of(public->channel));
 	while (id->delivered != 0)
 		pthread_cond_wait(&rdmacm_acked, &rdmacm_lock);
 	pthread_mutex_unlock(&rdmacm_lock);
-	if (was_sync)
-		rdma_destroy_event_channel(before);
+	if (was_sync && before != NULL)
+		rdmacm_channel_free(rdmacm_channel_of(before));
 	return 0;
 }
 

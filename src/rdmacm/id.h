@@ -105,6 +105,8 @@ int rdmacm_call_with(uint32_t cmd, const void *command, size_t len, const void *
 void rdmacm_table_add(struct rdmacm_id *id);
 void rdmacm_table_remove(struct rdmacm_id *id);
 struct rdmacm_id *rdmacm_table_find(uint64_t uid);
+/* Lock held. The channel goes: ids that are still on it have none. */
+void rdmacm_table_leave(const struct rdma_event_channel *channel);
 /* Requests that nobody took are given back to the broker; called outside of the lock, where waiting is allowed. */
 void rdmacm_orphans_destroy(void);
 /* Lock held. */
@@ -112,6 +114,8 @@ void rdmacm_orphan_add(uint32_t handle);
 
 /* channel.c */
 struct rdma_event_channel *rdmacm_channel_new(void);
+/* With what is queued; requests become orphans. No id is on it. */
+void rdmacm_channel_free(struct rdmacm_channel *channel);
 /* Lock held. Takes the arrival. */
 void rdmacm_channel_push(struct rdmacm_channel *channel, struct rdmacm_arrival *arrival);
 /* Lock held. Arrivals of this id leave the channel: to `to`, or for good. */

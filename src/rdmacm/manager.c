@@ -55,6 +55,14 @@ struct rdmacm_id *rdmacm_table_find(uint64_t uid)
 	return id;
 }
 
+void rdmacm_table_leave(const struct rdma_event_channel *channel)
+{
+	for (unsigned i = 0; i < TABLE_BUCKETS; i++)
+		for (struct rdmacm_id *id = table[i]; id != NULL; id = id->next)
+			if (id->id.channel == channel)
+				id->id.channel = NULL;
+}
+
 /* --- requests that nobody will take --- */
 
 void rdmacm_orphan_add(uint32_t handle)

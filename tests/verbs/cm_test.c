@@ -426,6 +426,37 @@ static void listener_with_requests_dies(void)
 	rdma_destroy_event_channel(cc);
 }
 
+/* The channel goes first, with requests in it: their clients hear of it, and what comes later finds nobody, not freed memory. */
+static void channel_with_requests_dies(void)
+{
+	struct rdma_event_channel *cs = channel(), *cc = channel();
+	uint16_t port;
+	struct rdma_cm_id *listener = listener_of(cs, RDMA_PS_TCP, &port), *clients[4];
+	struct rdma_conn_param ask = { 0 };
+
+	for (int i = 0; i < 4; i++)
+		clients[i] = routed(cc, RDMA_PS_TCP, port);
+	for (int i = 0; i < 3; i++) {
+		ask.qp_num = 0x10 + (uint32_t)i;
+		need_equal(rdma_connect(clients[i], &ask), 0);
+	}
+	/* One in the hands of the program, and two that nobody took. */
+	struct rdma_cm_id *child = event_of(cs, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
+	rdma_destroy_event_channel(cs);
+	for (int i = 0; i < 2; i++)
+		event_of(cc, RDMA_CM_EVENT_REJECTED, 28);
+	/* The listener stands, but has no channel: its request is given back when anything is called. */
+	ask.qp_num = 0x20;
+	need_equal(rdma_connect(clients[3], &ask), 0);
+	need_equal(rdma_destroy_id(child), 0);
+	event_of(cc, RDMA_CM_EVENT_REJECTED, 28);
+	need_equal(rdma_destroy_id(listener), 0);
+	event_of(cc, RDMA_CM_EVENT_REJECTED, 28);
+	for (int i = 0; i < 4; i++)
+		need_equal(rdma_destroy_id(clients[i]), 0);
+	rdma_destroy_event_channel(cc);
+}
+
 /* --- synchronous ids and endpoints --- */
 
 static struct rdma_addrinfo *info_of(const char *port, int flags)
@@ -629,6 +660,7 @@ static const struct harness_case cases[] = {
 	{ "migrates", "ids move between channels with what is queued", migrates },
 	{ "destroy-waits", "rdma_destroy_id waits for acknowledgements", destroy_waits_for_acks },
 	{ "listener-dies", "requests that nobody took end with their listener", listener_with_requests_dies },
+	{ "channel-dies", "requests that nobody took end with their channel", channel_with_requests_dies },
 	{ "endpoints", "rdma_create_ep, rdma_get_request", endpoints },
 	{ "synchronous-errors", "errors of ids without a channel", synchronous_errors },
 	{ "external", "QPs of the program, and their ECE", external },
