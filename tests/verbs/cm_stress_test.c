@@ -17,9 +17,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static unsigned total(void) { return harness_is_long() ? 10000 : 400; }
-static unsigned at_once(void) { return harness_is_long() ? 1000 : 100; }
-static unsigned victims(void) { return harness_is_long() ? 100 : 8; }
+static unsigned total(void) { return harness_is_full() ? 10000 : 400; }
+static unsigned at_once(void) { return harness_is_full() ? 1000 : 100; }
+static unsigned victims(void) { return harness_is_full() ? 100 : 8; }
 
 static struct rdma_event_channel *channel;
 

@@ -61,6 +61,13 @@ bool harness_is_long(void)
 	return value != NULL && strcmp(value, "1") == 0;
 }
 
+bool harness_is_full(void)
+{
+	const char *value = getenv("SOFTVERBS_CHECK");
+
+	return harness_is_long() || (value != NULL && strcmp(value, "full") == 0);
+}
+
 uint64_t harness_now_ms(void)
 {
 	struct timespec ts;

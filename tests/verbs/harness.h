@@ -86,6 +86,7 @@ void harness_skip(const char *why) __attribute__((noreturn));
 
 bool harness_is_wire(void);  /* SOFTVERBS_LOCAL=wire */
 bool harness_is_long(void);  /* SOFTVERBS_LONG=1: the long forms */
+bool harness_is_full(void);  /* that, or SOFTVERBS_CHECK=full: forms that take no more than half a minute */
 uint64_t harness_now_ms(void);
 
 /* Another process. Start it before the first use of verbs in this one. */
