@@ -52,6 +52,14 @@ static struct rdma_cm_id *silently_routed(struct rdma_event_channel *c, enum rdm
 	return soon_routed(c, ps, SILENT, 7000);
 }
 
+/* Numbers that no case before used: a peer that comes with the QP of a connection that waits to be forgotten is refused as stale. */
+static uint32_t fresh_qpn(void)
+{
+	static uint32_t count;
+
+	return ((uint32_t)getpid() * 16 + count++) & 0xffffff;
+}
+
 static int qp_state(struct ibv_qp *qp)
 {
 	struct ibv_qp_attr attr;
@@ -106,7 +114,7 @@ struct two {
 static struct two two_of(enum rdma_port_space ps, bool qps)
 {
 	struct two t = { .server = channel(), .client = channel() };
-	struct rdma_conn_param ask = { .qp_num = 0x10, .retry_count = 7 };
+	struct rdma_conn_param ask = { .qp_num = fresh_qpn(), .retry_count = 7 };
 	uint16_t port;
 
 	t.listener = listener_of(t.server, ps, &port);
@@ -177,7 +185,7 @@ static void server_refuses_options(void)
 static void client_refuses(bool options, int reason)
 {
 	struct two t = two_of(RDMA_PS_TCP, false);
-	struct rdma_conn_param answer = { .qp_num = 0x20, .retry_count = 7 };
+	struct rdma_conn_param answer = { .qp_num = fresh_qpn(), .retry_count = 7 };
 	struct rdma_cm_event *event;
 
 	need_equal(rdma_accept(t.asked, &answer), 0);
@@ -232,7 +240,7 @@ static void reply_of_another_vendor(void)
 {
 	struct two t = { .server = channel(), .client = channel() };
 	struct ibv_ece ece = { .vendor_id = 0x123456, .options = 1 };
-	struct rdma_conn_param param = { .qp_num = 0x10, .retry_count = 7 };
+	struct rdma_conn_param param = { .qp_num = fresh_qpn(), .retry_count = 7 };
 	uint16_t port;
 
 	t.listener = listener_of(t.server, RDMA_PS_TCP, &port);
@@ -241,7 +249,7 @@ static void reply_of_another_vendor(void)
 	need_equal(rdma_connect(t.asking, &param), 0);
 	t.asked = event_of(t.server, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
 	qp_of(t.asking);
-	param.qp_num = 0x20;
+	param.qp_num = fresh_qpn();
 	need_equal(rdma_accept(t.asked, &param), 0);
 	event_of(t.client, RDMA_CM_EVENT_CONNECT_ERROR, -EINVAL);
 	need_equal(qp_state(t.asking->qp), IBV_QPS_ERR);
@@ -258,7 +266,7 @@ static void private_data_too_long(void)
 
 	for (int i = 0; i < 2; i++) {
 		struct rdma_event_channel *cs = channel(), *cc = channel();
-		struct rdma_conn_param param = { .private_data = data, .qp_num = 0x10 };
+		struct rdma_conn_param param = { .private_data = data, .qp_num = fresh_qpn() };
 		uint16_t port;
 		struct rdma_cm_id *listener = listener_of(cs, rows[i].ps, &port), *id = routed(cc, rows[i].ps, port);
 
