@@ -12,6 +12,7 @@
 
 #include "base/err.h"
 #include "base/random.h"
+#include "dma/guard.h"
 #include "efa/bus/local.h"
 
 enum { BYTES = 256 };
@@ -88,6 +89,7 @@ static void entries(void **state)
 		assert_memory_equal(page, entry, 64);
 	}
 	munmap(page, 4096);
+	dma_guard_left = 0; /* the test runner took the fault signals over: that is looked for now and then */
 	assert_int_equal(f->host.ops->publish(&f->bus, addr, entry, 64, 3), BASE_ERR_FAULT);
 	assert_int_equal(f->host.ops->read(&f->bus, addr, entry, 64), BASE_ERR_FAULT);
 	assert_int_equal(f->bus.stats.faults, 2);

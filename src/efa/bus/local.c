@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "dma/copy.h"
+#include "dma/guard.h"
 
 /* NULL: refused. Nothing of length 0 is refused, and nothing of it is touched. */
 static uint8_t *reach(struct efa_bus_local *bus, uint64_t addr, uint32_t len, bool write)
@@ -89,6 +90,7 @@ static int function_map(void *context, void *start, uint64_t len, enum efa_bus_d
 	if (len == 0 || first + len < first || first + len > EFA_BUS_LOCAL_BASE)
 		return BASE_ERR_INVAL;
 	first += EFA_BUS_LOCAL_BASE;
+	dma_guard_install(); /* as at every registration: faults of what is mapped are ours */
 	err = efa_bus_map_add(&bus->map, first, first + len, direction & EFA_BUS_TO_DEVICE, direction & EFA_BUS_FROM_DEVICE);
 	if (err == 0)
 		*addr = first;
