@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -120,30 +121,54 @@ static void remove_unused(int base)
 	closedir(dir);
 }
 
-/* Opens the base directory; nobody but us may write into it. */
-static int base_open(char path[PATH_MAX], int *out)
+/* Opens a directory that nobody but us may write into, and makes it if need be. */
+static int place_open(const char *path, int *out)
 {
-	const char *runtime = secure_getenv("XDG_RUNTIME_DIR");
-	uid_t uid = geteuid();
 	struct stat st;
-	int len;
 
-	if (runtime != NULL && runtime[0] == '/' && stat(runtime, &st) == 0 && st.st_uid == uid && S_ISDIR(st.st_mode))
-		len = snprintf(path, PATH_MAX, "%s/softverbs", runtime);
-	else
-		len = snprintf(path, PATH_MAX, "/tmp/softverbs-%u", uid);
-	if (len < 0 || len >= PATH_MAX - 128)
-		return BASE_ERR_RANGE;
 	mkdir(path, 0755);
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return errno == ELOOP || errno == ENOTDIR ? BASE_ERR_PERM : base_err_from_errno(errno);
-	if (fstat(fd, &st) != 0 || st.st_uid != uid || (st.st_mode & 022) != 0) {
+	if (fstat(fd, &st) != 0 || st.st_uid != geteuid() || (st.st_mode & 022) != 0) {
 		close(fd);
 		return BASE_ERR_PERM;
 	}
 	*out = fd;
 	return 0;
+}
+
+/*
+ * Our user as the files' names have him: the root of a user namespace is another one than the host's, to whom /tmp/softverbs-0
+ * belongs, and is somebody outside whose directory is his.
+ */
+static uid_t user_outside(void)
+{
+	uid_t uid = geteuid();
+	unsigned int inside, outside, count;
+	FILE *map = fopen("/proc/self/uid_map", "re");
+
+	while (map != NULL && fscanf(map, "%u %u %u", &inside, &outside, &count) == 3)
+		if (uid >= inside && uid - inside < count) {
+			uid = outside + (uid - inside);
+			break;
+		}
+	if (map != NULL)
+		fclose(map);
+	return uid;
+}
+
+static int base_open(char path[PATH_MAX], int *out)
+{
+	const char *runtime = secure_getenv("XDG_RUNTIME_DIR");
+	struct stat st;
+	int len;
+
+	if (runtime != NULL && runtime[0] == '/' && stat(runtime, &st) == 0 && st.st_uid == geteuid() && S_ISDIR(st.st_mode))
+		len = snprintf(path, PATH_MAX, "%s/softverbs", runtime);
+	else
+		len = snprintf(path, PATH_MAX, "/tmp/softverbs-%u", user_outside());
+	return len < 0 || len >= PATH_MAX - 128 ? BASE_ERR_RANGE : place_open(path, out);
 }
 
 /* Makes the tree under another name first: it appears whole, or not at all. */

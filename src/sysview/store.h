@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Trees as directories that programs can read: $XDG_RUNTIME_DIR/softverbs, else /tmp/softverbs-UID. A tree is made whole, is never
- * changed and is named by what is in it, so that all programs with the same devices share one, and whoever reads an old one reads
- * on. Trees that nobody asked for in a week go when another one is made.
+ * Trees as directories that programs can read: $XDG_RUNTIME_DIR/softverbs, else /tmp/softverbs-UID (in a user namespace the number
+ * that the user has outside). A tree is made whole, is never changed and is named by what is in it, so that all programs with the
+ * same devices share one, and whoever reads an old one reads on. Trees that nobody asked for in a week go when another one is made.
  *
  * Only this user may write there; a directory of that name that is somebody else's is refused. Any thread.
  *

@@ -14,6 +14,7 @@ import subprocess
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PACKAGES = {'ibv_': 'ibverbs-utils', 'ib_': 'perftest', 'qperf': 'qperf', 'fi_': 'libfabric-bin',
+            'ucx_': 'ucx-utils', 'io_demo': 'ucx-utils', 'mpirun': 'openmpi-bin',
             **{p: 'rdmacm-utils' for p in ('rping', 'ucmatose', 'udaddy', 'cmtime', 'rdma_', 'mckey')}}
 DEBIAN = '12'
 HISTORY = {}  # row -> (result, [argv]); run.py fills it

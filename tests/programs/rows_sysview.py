@@ -101,6 +101,20 @@ def _(w):
     w.start(['mknod', f'{w.work}/null', 'c', '1', '3'], as_root=True).expect(5)
 
 
+@row('sysview: root of a user namespace, whose number has files of another root')
+def _(w):
+    need_program('unshare')
+    if w.uid is None:
+        raise Skipped('the other root is the real one')
+    w.start(['sh', '-c', 'test -d /tmp/softverbs-0 || mkdir -m 755 /tmp/softverbs-0'], via='none', as_root=True).expect(5)
+    command = [f'{w.product}/softverbs', 'run', '--', 'cat', '/sys/class/infiniband/sv_lo/ports/1/link_layer']
+    process = w.start(['unshare', '--user', '--map-root-user', '--net', '--', 'sh', '-c', 'ip link set lo up && exec "$@"', 'sh', *command],
+                      via='none')
+    if process.wait(10) == 1 and 'unshare failed' in process.text():
+        raise Skipped('no user namespaces')
+    need(process.expect(1) == 'Ethernet\n', process.text())
+
+
 @row('sysview: programs that no library reaches')
 def _(w):
     need_program('busybox')

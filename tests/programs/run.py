@@ -23,6 +23,7 @@ import rows  # noqa: E402
 import rows_cm  # noqa: E402,F401
 import rows_hosts  # noqa: E402,F401
 import rows_mcast  # noqa: E402,F401
+import rows_stacks  # noqa: E402,F401
 import rows_sysview  # noqa: E402,F401
 import rows_tools  # noqa: E402,F401
 from world import TOP, Failed, Skipped, World  # noqa: E402
