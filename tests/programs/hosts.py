@@ -14,7 +14,7 @@ PREFIX4, PREFIX6 = '10.77.0.', 'fd77::'
 
 class Host:
     def __init__(self, holder, number):
-        self.holder, self.number = holder, number
+        self.holder, self.number, self.gids = holder, number, None
         self.ipv4, self.ipv6 = f'{PREFIX4}{number}', f'{PREFIX6}{number}'
         self.interface, self.device = f'h{number}', f'sv_h{number}'
 
@@ -24,14 +24,16 @@ class Hosts:
 
     def __init__(self, world, count=2, mtu=1500, lossy=None, env=None):
         self.world, self.env = world, {'SOFTVERBS_IDLE_SECONDS': '1', **(env or {})}
-        self.user = self._hold(['unshare', '--user', '--map-root-user', '--net'], '--user')
+        self.user = self._hold(['unshare', '--user', '--map-root-user', '--net'], False)
         self.switch_net = self.user
-        self.hosts = [Host(self._hold(['unshare', '--net'], None), n + 1) for n in range(count)]
-        self._run(self.switch_net, 'ip link set lo up')
-        if not lossy:
-            self._run(self.switch_net, f'ip link add br0 mtu {mtu} type bridge mcast_snooping 0 && ip link set br0 up')
+        self.hosts = [Host(self._hold(['unshare', '--net'], True), n + 1) for n in range(count)]
+        bridge = [] if lossy else [f'ip link add br0 mtu {mtu} type bridge mcast_snooping 0', 'ip link set br0 up']
+        self._run(self.switch_net, '; '.join(['ip link set lo up', *bridge, *(self._plug(h, mtu, not lossy) for h in self.hosts)]))
         for host in self.hosts:
-            self._plug(host, mtu, not lossy)
+            # Addresses are there at once, not after the second that duplicate detection takes.
+            self._run(host.holder, 'for k in all default; do echo 0 >/proc/sys/net/ipv6/conf/$k/accept_dad; done 2>/dev/null; '
+                      f'ip link set lo up; ip link set {host.interface} up; ip addr add {host.ipv4}/24 dev {host.interface}; '
+                      f'ip addr add {host.ipv6}/64 dev {host.interface} nodad')
         self.switch = None
         if lossy:
             self.switch = self.enter(self.switch_net, [f'{world.product}/tests/programs/switch', *lossy.split(),
@@ -42,19 +44,16 @@ class Hosts:
 
     # --- namespaces ---
 
-    def _hold(self, command, kind):
+    def _hold(self, command, inside):
         """A process that holds namespaces open, and ends with the row."""
         argv = [*command, '--', 'sh', '-c', 'echo ready; exec sleep 3600']
-        if kind is None:
-            process = self.enter(self.user, argv)
-        else:
-            process = self.world.start(argv, via='none')
+        process = self.enter(self.user, argv) if inside else self.world.start(argv, via='none')
         until(lambda: 'ready' in process.text() or not process.alive(), 5, 'no namespace')
         if not process.alive():
             raise Skipped(f'no user and network namespace of our own: {process.text().strip()}')
         return process
 
-    def enter(self, holder, argv, env=None, wire=False):
+    def enter(self, holder, argv, env=None):
         """Starts a program as the namespaces' root."""
         prefix = ['nsenter', '--target', str(holder.pid), '--user', '--net', '--']
         return self.world.start([*prefix, *argv], via='none', env={**self.env, **(env or {})}, as_root=True)
@@ -65,13 +64,8 @@ class Hosts:
 
     def _plug(self, host, mtu, bridged):
         port = f's{host.number}'
-        self._run(self.switch_net, f'ip link add {port} mtu {mtu} type veth peer name {host.interface} mtu {mtu} '
-                  f'netns {host.holder.pid}; ' + (f'ip link set {port} master br0; ' if bridged else '') +
-                  f'ip link set {port} up')
-        # Addresses are there at once, not after the second that duplicate detection takes.
-        self._run(host.holder, 'for k in all default; do echo 0 >/proc/sys/net/ipv6/conf/$k/accept_dad; done 2>/dev/null; '
-                  f'ip link set lo up; ip link set {host.interface} up; ip addr add {host.ipv4}/24 dev {host.interface}; '
-                  f'ip addr add {host.ipv6}/64 dev {host.interface} nodad')
+        return (f'ip link add {port} mtu {mtu} type veth peer name {host.interface} mtu {mtu} netns {host.holder.pid}; ' +
+                (f'ip link set {port} master br0; ' if bridged else '') + f'ip link set {port} up')
 
     # --- programs ---
 
