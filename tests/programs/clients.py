@@ -13,9 +13,10 @@ import os
 import subprocess
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-PACKAGES = {'ibv_': 'ibverbs-utils', 'ib_': 'perftest', 'qperf': 'qperf', 'fi_': 'libfabric-bin',
+PACKAGES = {'ibv_': 'ibverbs-utils', 'ib_': 'perftest', 'qperf': 'qperf', 'fi_': 'libfabric-bin', 'fio': 'fio',
             'ucx_': 'ucx-utils', 'io_demo': 'ucx-utils', 'mpirun': 'openmpi-bin',
-            **{p: 'rdmacm-utils' for p in ('rping', 'ucmatose', 'udaddy', 'cmtime', 'rdma_', 'mckey')}}
+            **{p: 'rdmacm-utils' for p in ('rping', 'ucmatose', 'udaddy', 'cmtime', 'rdma_', 'mckey')},
+            'rdma': 'iproute2'}
 DEBIAN = '12'
 HISTORY = {}  # row -> (result, [argv]); run.py fills it
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Rows of connections by address: rdmacm-utils, perftest -R, qperf with its connection manager, libfabric, and deaths on the way."""
+"""Rows of connections by address: rdmacm-utils, perftest -R, qperf with its connection manager, fio, libfabric, and deaths on
+the way."""
+import json
 import os
 import re
 import signal
@@ -76,13 +78,28 @@ def _(w, link):
     both(w, ['udaddy'], ['udaddy', '-s', '127.0.0.1'], link)
 
 
-# One that is refused takes ten seconds to say so.
-@rows_for('cmtime -c %s %s', [(n, link) for n in (100, 1000) for link in LINKS], 'full')
-def _(w, count, link):
+def listeners(w):
+    broker = json.loads(w.softverbs('stat', '--json')).get('broker') or {}
+    return broker.get('cm', {}).get('listeners', 0)
+
+
+def server_that_listens(w, argv, link, seconds=10):
+    """For programs that are slow to say that they were refused, or say it by no status: a server whose listener the broker knows."""
+    before = listeners(w)
+    server = start_server(w, argv, link)
+    until(lambda: listeners(w) > before or not server.alive(), seconds, lambda: f'{argv} does not listen\n{server.text()}')
+    return server
+
+
+def cmtime(w, count, link):
     port = str(w.new_port())
-    text, _ = both(w, ['cmtime', '-p', port, '-c', str(count)], ['cmtime', '-s', '127.0.0.1', '-p', port, '-c', str(count)], link,
-                   server_ends=False)
-    need('disconnect' in text, text)
+    server = server_that_listens(w, ['cmtime', '-p', port, '-c', str(count)], link)
+    client = w.start(['cmtime', '-s', '127.0.0.1', '-p', port, '-c', str(count)], wire=link == 'wire', via=VIA[link])
+    need(client.wait(30) == 0 and 'disconnect' in client.text(), f'{client.status()}\n{client.text()}\n{server.text()}')
+
+
+rows_for('cmtime -c %s %s', [(20, link) for link in LINKS])(cmtime)
+rows_for('cmtime -c %s %s', [(n, link) for n in (100, 1000) for link in LINKS], 'full')(cmtime)
 
 
 @rows_for('rdma_client, rdma_server %s', [(link,) for link in LINKS])
@@ -111,25 +128,98 @@ rows_for('%s -R %s', QUICK_R)(perftest_by_address)
 rows_for('%s -R %s', [c for c in FULL_R if c not in QUICK_R], 'full')(perftest_by_address)
 
 
-@rows_for('qperf -cm 1 %s %s', [('rc_lat', 'shm'), ('rc_rdma_write_bw', 'wire')])
-def _(w, test, link):
+QPERF_QUICK = [('rc_lat', 'shm'), ('rc_rdma_write_bw', 'wire')]
+QPERF = [f'rc_{t}' for t in ('bi_bw', 'bw', 'lat', 'rdma_read_bw', 'rdma_read_lat', 'rdma_write_bw', 'rdma_write_lat',
+                             'rdma_write_poll_lat', 'compare_swap_mr', 'fetch_add_mr')] + ['ver_rc_compare_swap', 'ver_rc_fetch_add']
+
+
+def qperf(w, test, link):
     need_program('qperf')
     port = w.new_port()
     server = w.start(['qperf', '-lp', str(port)], wire=link == 'wire', via=VIA[link])
     w.wait_listening(server, port)
     client = w.start(['qperf', '-lp', str(port), '-t', '1', '-cm', '1', '127.0.0.1', test], wire=link == 'wire', via=VIA[link])
     need(client.wait(20) == 0, f'{client.status()}\n{client.text()}\n{server.text()}')
-    need(re.search(r'(bw|latency) += ', client.text()), client.text())
+    need(re.search(r'(bw|latency|msg_rate) += ', client.text()), client.text())
 
 
-@row('fi_pingpong -p verbs -e msg')
+rows_for('qperf -cm 1 %s %s', QPERF_QUICK)(qperf)
+rows_for('qperf -cm 1 %s %s', [(t, link) for t in QPERF for link in LINKS if (t, link) not in QPERF_QUICK], 'full')(qperf)
+
+
+QPERF_LIDS = ('uc_bi_bw', 'uc_bw', 'uc_lat', 'uc_rdma_write_bw', 'uc_rdma_write_lat', 'uc_rdma_write_poll_lat', 'ud_bi_bw', 'ud_bw',
+              'ud_lat')
+
+
+@rows_for('qperf -cm 1 %s: knows LIDs only, refused', [(t,) for t in QPERF_LIDS], 'full')
+def _(w, test):
+    need_program('qperf')
+    port = w.new_port()
+    server = w.start(['qperf', '-lp', str(port)])
+    w.wait_listening(server, port)
+    client = w.start(['qperf', '-lp', str(port), '-t', '1', '-cm', '1', '127.0.0.1', test])
+    need(client.wait(10) not in (0, None) and re.search('failed to (modify QP|create address)', client.text()), client.text())
+
+
+# fio's client asks for no retries of RNR, and sends as long as it is acknowledged: a receive for each block must be posted before the
+# first one comes. Its server does not look whether the client is still there.
+FIO_BLOCKS = 64
+
+
+def fio_common(port):
+    """The engine before its options."""
+    return ['--ioengine=rdma', f'--port={port}', '--bs=64k', f'--size={64 * FIO_BLOCKS}k', '--thread']
+
+
+def fio(w, verb, link):
+    need_program('fio')
+    port = str(w.new_port())
+    common = fio_common(port)
+    check = ['--verify=crc32c'] if verb == 'send' else []
+    server = server_that_listens(w, ['fio', *common, '--name=server', '--rw=read', f'--iodepth={FIO_BLOCKS + 1}', *check], link)
+    client = w.start(['fio', *common, '--hostname=127.0.0.1', f'--verb={verb}', '--name=client', '--rw=write', '--iodepth=16',
+                      '--verify=crc32c', '--do_verify=0'], wire=link == 'wire', via=VIA[link])
+    for side in (client, server):
+        need(side.wait(10) == 0, f'{side.status()}\nclient: {client.text()}\nserver: {server.text()}')
+    need(f'total=0,{FIO_BLOCKS},0,0' in client.text(), client.text())
+    if verb == 'send':
+        need(f'total={FIO_BLOCKS},0,0,0' in server.text(), server.text())
+
+
+rows_for('fio rdma %s, verify=crc32c, %s', [(v, 'shm') for v in ('write', 'read', 'send')])(fio)
+rows_for('fio rdma %s, verify=crc32c, %s', [(v, 'wire') for v in ('write', 'read', 'send')], 'full')(fio)
+
+
+@row('fio rdma send: verify=crc32c sees blocks that are none', 'full')
 def _(w):
+    need_program('fio')
+    port = str(w.new_port())
+    common = fio_common(port)
+    server = server_that_listens(w, ['fio', *common, '--name=server', '--rw=read', f'--iodepth={FIO_BLOCKS + 1}',
+                                     '--verify=crc32c'], 'shm')
+    w.start(['fio', *common, '--hostname=127.0.0.1', '--verb=send', '--name=client', '--rw=write', '--iodepth=16'])
+    need(server.wait(10) == 1 and 'verify: bad' in server.text(), server.text())
+
+
+FI_QUICK = [('verbs -e msg', '-S 4096', 'shm'), ('verbs;ofi_rxm -e rdm', '-S 4096', 'shm')]
+FI = [(f'{p} -e {e}', s, link) for p, e in (('verbs', 'msg'), ('verbs;ofi_rxm', 'rdm'), ('verbs', 'dgram')) for s in
+      (('-S 64', '-S 4096', '-S 65536 -c', '-S 1048576 -c') if e != 'dgram' else ('-S 64', '-S 1024 -c')) for link in LINKS
+      if (e, link) != ('dgram', 'wire')]  # it takes GID 0, which is RoCE v1 and stays on the host
+
+
+def fi_pingpong(w, provider, options, link):
     need_program('fi_pingpong')
     port = w.new_port()
-    server = w.start(['fi_pingpong', '-p', 'verbs', '-e', 'msg', '-I', '50', '-S', '4096', '-B', str(port)])
+    argv = ['fi_pingpong', '-p', *provider.split(), '-I', '50', *options.split()]
+    server = w.start([*argv, '-B', str(port)], wire=link == 'wire', via=VIA[link])
     w.wait_listening(server, port)
-    client = w.start(['fi_pingpong', '-p', 'verbs', '-e', 'msg', '-I', '50', '-S', '4096', '-P', str(port), '127.0.0.1'])
+    client = w.start([*argv, '-P', str(port), '127.0.0.1'], wire=link == 'wire', via=VIA[link])
     need(client.wait(20) == 0, f'{client.status()}\n{client.text()}\n{server.text()}')
+    need(re.search(r'^\S+\s+50\s+=50', client.text(), re.M), client.text())
+
+
+rows_for('fi_pingpong -p %s %s %s', FI_QUICK)(fi_pingpong)
+rows_for('fi_pingpong -p %s %s %s', [x for x in FI if x not in FI_QUICK], 'full')(fi_pingpong)
 
 
 # --- deaths -----------------------------------------------------------------
