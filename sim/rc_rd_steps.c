@@ -438,6 +438,11 @@ static void what_still_flies_is_no_silence(void **state)
 		rc_tick(&o->qp, o->now, 0);
 		assert_int_equal(pull(o), -1);
 	}
+	/* Nor what is known. */
+	o->now += t4 - 1;
+	run = packet_of(WIRE_RC_RDMA_READ_RESPONSE_LAST, 99, MTU);
+	assert_int_equal(rc_receive(&o->qp, o->now, &run), RC_DROPPED_PSN);
+	assert_int_equal(rc_deadline(&o->qp), o->now + t4);
 	/* Then it is silence. (The report of the loss was the one retry.) */
 	o->now += t4;
 	rc_tick(&o->qp, o->now, 0);

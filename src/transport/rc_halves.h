@@ -21,6 +21,7 @@ enum {
 	RC_PROBES = 2,                 /* per silence: the last packet, then all again */
 };
 #define RC_PROBE_MIN_NS 5000000ull     /* tail-loss probe: max(2 srtt, this) */
+#define RC_PROBE_READ_MIN_NS 20000000ull /* and this, when the oldest is a READ of several packets */
 #define RC_REWIND_GUARD_NS 50000ull    /* a repeated gap report within max(srtt, this) is an echo of the first */
 
 struct rc_requester {

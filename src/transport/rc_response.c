@@ -125,19 +125,20 @@ static void on_gap(struct transport_qp *qp, uint64_t now, bool progress)
 	q->rewound_at = now;
 }
 
-/*
- * What was answered shows that an answer at una was lost. Everything that still flies shows it again: once is enough. Nor is it
- * silence: a responder ends the READ that it is at before it looks at the one that asks again, and of a long one to a slow
- * host that takes longer than the ACK timeout.
- */
+/* What was answered shows that an answer at una was lost. Everything that still flies shows it again: once is enough. */
 static void on_lost_answer(struct transport_qp *qp, uint64_t now, bool progress)
 {
-	struct rc_requester *q = &qp->req;
-
-	if (!q->rewound || q->rewound_psn != q->una) {
+	if (!qp->req.rewound || qp->req.rewound_psn != qp->req.una)
 		on_gap(qp, now, progress);
-		return;
-	}
+}
+
+/*
+ * An answer to what was asked before, whether it is of use or not, is no silence: a responder ends the READs that it was asked
+ * for, all of them, before it comes to the one that asks again. Of long ones to a slow host that takes longer than the ACK
+ * timeout, and a retry makes it longer still.
+ */
+static void on_any_data(struct rc_requester *q, uint64_t now)
+{
 	q->timer_at = now;
 	q->activity_at = now;
 }
@@ -266,8 +267,12 @@ enum rc_verdict rc_requester_receive(struct transport_qp *qp, uint64_t now, cons
 	uint32_t out = rc_psn_distance(q->una, q->high);
 	bool progress;
 
-	if (!(run->head.op->role & WIRE_ROLE_ACK))
-		return q->rd_out ? receive_data(qp, now, run) : RC_DROPPED_OPCODE;
+	if (!(run->head.op->role & WIRE_ROLE_ACK)) {
+		if (q->rd_out == 0)
+			return RC_DROPPED_OPCODE;
+		on_any_data(q, now);
+		return receive_data(qp, now, run);
+	}
 	if (answered > out || (answered == out && syndrome != WIRE_NAK_PSN_SEQUENCE) || out == 0)
 		return RC_DROPPED_PSN;
 	switch (wire_syndrome_classify(syndrome)) {

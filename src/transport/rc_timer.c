@@ -4,13 +4,14 @@
  * own.
  *
  * ACK timeout   4 T with T = 4.096 us << timeout, the longest that IBTA allows: a software peer on a busy host deserves it.
- *               Counts from the first emission after idle or after a retry, anew at each progress, and at each answer that
- *               came behind a lost one. Expiry costs a retry and goes back to una; with none left the oldest WQE completes
- *               RETRY_EXC. After a retry it stands still until the link has taken a packet again.
+ *               Counts from the first emission after idle or after a retry, anew at each progress, and at each READ
+ *               response, were it of no use. Expiry costs a retry and goes back to una; with none left the oldest WQE
+ *               completes RETRY_EXC. After a retry it stands still until the link has taken a packet again.
  * Probe         lossy links: when nothing was sent and nothing came for max(2 srtt, 5 ms), the last packet goes out again
  *               with AckReq; a peer that saw a gap then reports it, one whose ACK was lost repeats it. If that is not
  *               answered in twice the time (the report itself may be lost, and is not repeated), all goes again from una.
  *               Then only the ACK timeout is left. Probes cost no retry, and the ACK timeout goes on counting through them.
+ *               20 ms when a READ of several packets is the oldest: a peer that is asked for it twice may send it twice.
  * RNR pause     emission waits until it is over; nothing fires.
  * Hold          an ACK that waited for an answer leaves alone (rc_ack.h). The responder's, but it has no other clock.
  *
@@ -19,6 +20,7 @@
 #include "transport/rc_internal.h"
 
 #include "base/clock.h"
+#include "transport/sq.h"
 #include "wire/timer.h"
 
 static uint64_t earlier(uint64_t a, uint64_t b)
@@ -38,11 +40,15 @@ static uint64_t ack_deadline(const struct transport_qp *qp)
 static uint64_t probe_deadline(const struct transport_qp *qp)
 {
 	const struct rc_requester *q = &qp->req;
-	uint64_t wait = 2 * q->srtt > RC_PROBE_MIN_NS ? 2 * q->srtt : RC_PROBE_MIN_NS;
+	uint64_t wait = 2 * q->srtt, least = RC_PROBE_MIN_NS;
+	const struct transport_wqe *oldest;
 
 	if (qp->config.lossless || q->probes >= RC_PROBES || q->probe_owed || q->una == q->next_psn)
 		return BASE_NEVER;
-	return q->activity_at + (wait << q->probes);
+	oldest = transport_sq_wqe(qp->sq, qp->sq->done);
+	if (oldest->op == TRANSPORT_OP_RDMA_READ && oldest->first_psn != oldest->last_psn)
+		least = RC_PROBE_READ_MIN_NS;
+	return q->activity_at + ((wait > least ? wait : least) << q->probes);
 }
 
 /* When a held ACK leaves alone, and the hold has failed. */
