@@ -76,8 +76,8 @@ struct broker_ops {
 	void (*slot_prepare)(void *context, uint8_t slot);
 	/* A CM_CALL or CM_ADOPT of the process of this slot. May call broker_slot_send(). */
 	void (*cm_message)(void *context, uint8_t slot, const struct ipc_message *message);
-	/* How much of it there is. */
-	void (*cm_stat)(void *context, struct ipc_stat_cm *out);
+	/* How much of it there is, and what came and went for it. */
+	void (*cm_stat)(void *context, struct ipc_stat_cm *cm, struct ipc_stat_gsi *gsi);
 	/* The process of this slot is gone, and nobody has the slot any more. */
 	void (*slot_freed)(void *context, uint8_t slot);
 	/* The descriptors of a WELCOME, borrowed. */

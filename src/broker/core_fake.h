@@ -169,9 +169,10 @@ static void fake_cm_message(void *context, uint8_t slot, const struct ipc_messag
 		broker_slot_send(f->core, slot, &answer);
 }
 
-static void fake_cm_stat(void *context, struct ipc_stat_cm *out)
+static void fake_cm_stat(void *context, struct ipc_stat_cm *cm, struct ipc_stat_gsi *gsi)
 {
-	*out = (struct ipc_stat_cm){ 4, 3, 2, 1 };
+	*cm = (struct ipc_stat_cm){ 4, 3, 2, 1 };
+	*gsi = (struct ipc_stat_gsi){ .sent = 6, .drop_address = 7 };
 }
 
 static void fake_slot_freed(void *context, uint8_t slot)

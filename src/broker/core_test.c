@@ -171,6 +171,7 @@ static void test_rules_of_stages(void **state)
 		BASE_OK);
 	assert_int_equal(last(client, IPC_STAT_SUMMARY)->stat_summary.observers, 1);
 	assert_int_equal(last(client, IPC_STAT_SUMMARY)->stat_summary.cm.connections, 3);
+	assert_int_equal(last(client, IPC_STAT_SUMMARY)->stat_summary.gsi.drop_address, 7);
 	assert_int_equal(last(client, IPC_STAT_SUMMARY)->stat_summary.refused_messages, 3);
 	assert_int_equal(step(client, request, 0), BASE_ERR_MALFORMED);
 	/* Another version; a HELLO without a pidfd. */

@@ -146,6 +146,14 @@ struct broker_ucma *broker_manager_ucma(struct broker_manager *m)
 	return m->ucma;
 }
 
+void broker_manager_stat(const struct broker_manager *m, struct ipc_stat_gsi *out)
+{
+	const struct broker_gsi *gsi = &m->gsi;
+
+	*out = (struct ipc_stat_gsi){ .sent = gsi->sent, .received = gsi->received, .send_errors = gsi->send_errors,
+		.drop_malformed = gsi->dropped_form, .drop_icrc = gsi->dropped_icrc, .drop_address = gsi->dropped_address };
+}
+
 /* --- receiving --- */
 
 struct arrival {

@@ -33,5 +33,6 @@ void broker_manager_socket_set(struct broker_manager *manager, int socket);
 /* The socket is readable. Bounded. */
 void broker_manager_read(struct broker_manager *manager);
 struct broker_ucma *broker_manager_ucma(struct broker_manager *manager);
+void broker_manager_stat(const struct broker_manager *manager, struct ipc_stat_gsi *out);
 
 #endif

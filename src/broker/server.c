@@ -213,12 +213,13 @@ static void op_cm_message(void *context, uint8_t slot, const struct ipc_message 
 		broker_ucma_adopt(broker_manager_ucma(s->manager), slot, &message->cm);
 }
 
-static void op_cm_stat(void *context, struct ipc_stat_cm *out)
+static void op_cm_stat(void *context, struct ipc_stat_cm *cm, struct ipc_stat_gsi *gsi)
 {
 	struct server *s = context;
 	const struct cm_stats *stats = broker_ucma_stats(broker_manager_ucma(s->manager));
 
-	*out = (struct ipc_stat_cm){ stats->ids, stats->connections, stats->listeners, stats->timewait };
+	*cm = (struct ipc_stat_cm){ stats->ids, stats->connections, stats->listeners, stats->timewait };
+	broker_manager_stat(s->manager, gsi);
 }
 
 static void op_slot_freed(void *context, uint8_t slot)

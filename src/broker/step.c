@@ -26,7 +26,7 @@ static void stat_summary(struct broker *b, unsigned client, uint32_t id)
 		m.stat_summary.clients += b->slots[s].state != BROKER_SLOT_FREE;
 		m.stat_summary.free_slots += b->slots[s].state == BROKER_SLOT_FREE;
 	}
-	b->ops->cm_stat(b->context, &m.stat_summary.cm);
+	b->ops->cm_stat(b->context, &m.stat_summary.cm, &m.stat_summary.gsi);
 	snprintf(m.stat_summary.version, sizeof(m.stat_summary.version), "%s", b->identity.version);
 	snprintf(m.stat_summary.reason, sizeof(m.stat_summary.reason), "%s", b->reason);
 	b->ops->send(b->context, client, &m, NULL);

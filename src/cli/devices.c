@@ -40,12 +40,18 @@ static struct reach reach_of(const struct netdev_device *d, const struct ipc_wel
 {
 	if (d->ifindex == 0)
 		return (struct reach){"nowhere", "the interface is gone", false};
+	if (!d->admin_up)
+		return (struct reach){"this host only", "the interface is down (ip link set ... up)", false};
 	if (!d->up)
-		return (struct reach){"nowhere", "the interface is down", false};
+		return (struct reach){"this host only", "the interface has no carrier: no cable, or nothing at the other end", false};
 	if (!welcome->wire)
 		return (struct reach){"this host only", welcome->reason, false};
 	if (d->loopback)
 		return (struct reach){"this host", NULL, true};
+	if (d->mtu < WIRE_MTU_BYTES_MIN + WIRE_MTU_PORT_OVERHEAD)
+		return (struct reach){"this host only", "the interface's MTU is too small: 336 bytes are needed", false};
+	if (!d->addressed)
+		return (struct reach){"this host only", "the interface has no IP address", false};
 	return (struct reach){"this host, other hosts", NULL, true};
 }
 

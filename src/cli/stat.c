@@ -231,6 +231,51 @@ static const struct print_column qp_columns[] = {
 	{"COUNTERS", PRINT_LEFT}, {NULL, PRINT_LEFT},
 };
 
+/* The broker's own: QP 1 of the host, which connection management goes through. */
+struct gsi_counter {
+	const char *name;
+	uint64_t value;
+};
+#define GSI_COUNTERS 6
+
+static void gsi_counters(struct gsi_counter out[GSI_COUNTERS], const struct ipc_stat_gsi *gsi)
+{
+	const struct gsi_counter all[GSI_COUNTERS] = {
+		{"sent", gsi->sent}, {"received", gsi->received}, {"send_errors", gsi->send_errors},
+		{"drop_malformed", gsi->drop_malformed}, {"drop_icrc", gsi->drop_icrc}, {"drop_address", gsi->drop_address},
+	};
+
+	memcpy(out, all, sizeof(all));
+}
+
+static json_t *gsi_json(const struct ipc_stat_gsi *gsi)
+{
+	struct gsi_counter counters[GSI_COUNTERS];
+	json_t *out = json_object();
+
+	gsi_counters(counters, gsi);
+	for (unsigned i = 0; i < GSI_COUNTERS; i++)
+		json_object_set_new(out, counters[i].name, json_integer((json_int_t)counters[i].value));
+	return out;
+}
+
+static void gsi_lines(struct print_table *table, const struct ipc_stat_summary *s, const struct options *options)
+{
+	struct gsi_counter counters[GSI_COUNTERS];
+
+	gsi_counters(counters, &s->gsi);
+	for (unsigned i = 0; i < GSI_COUNTERS; i++) {
+		if (!is_wanted(options, counters[i].name, counters[i].value))
+			continue;
+		print_table_row(table);
+		print_table_cell(table, NULL, "%u", s->pid);
+		print_table_cell(table, NULL, "softverbsd");
+		print_table_cell(table, NULL, "gsi");
+		print_table_cell(table, NULL, "%s", counters[i].name);
+		print_table_cell(table, NULL, "%llu", (unsigned long long)counters[i].value);
+	}
+}
+
 struct tables {
 	struct print_table *clients, *counters, *qps;
 	json_t *json; /* array; NULL when not wanted */
@@ -259,14 +304,15 @@ static void client_add(struct tables *tables, struct observer *observer, const s
 static int print_json(struct tables *tables, const struct ipc_stat_summary *s)
 {
 	json_t *broker = s == NULL ? json_null()
-				   : json_pack("{s:I, s:s, s:b, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:{s:I, s:I, s:I, s:I}}", "pid",
+				   : json_pack("{s:I, s:s, s:b, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:{s:I, s:I, s:I, s:I}, s:o}", "pid",
 					       (json_int_t)s->pid, "version", s->version, "wire", s->wire, "reason",
 					       s->reason, "clients", (json_int_t)s->clients, "observers",
 					       (json_int_t)s->observers, "pairs", (json_int_t)s->pairs, "free_slots",
 					       (json_int_t)s->free_slots, "refused_messages", (json_int_t)s->refused_messages,
 					       "strays", (json_int_t)s->strays, "uptime_seconds", (double)s->uptime_ns / 1e9,
 					       "cm", "ids", (json_int_t)s->cm.ids, "connections", (json_int_t)s->cm.connections,
-					       "listeners", (json_int_t)s->cm.listeners, "timewait", (json_int_t)s->cm.timewait);
+					       "listeners", (json_int_t)s->cm.listeners, "timewait", (json_int_t)s->cm.timewait,
+					       "gsi", gsi_json(&s->gsi));
 	json_t *all = json_pack("{s:o, s:O}", "broker", broker, "processes", tables->json);
 	bool ok =
 		all != NULL && json_dumpf(all, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6)) == 0 && putchar('\n') == '\n';
@@ -283,6 +329,10 @@ static void print_tables(const struct tables *tables, const struct ipc_stat_summ
 	       s->wire ? "" : s->reason);
 	if (clients == 0) {
 		printf("No RDMA program of this user runs here.\n");
+		if (s->gsi.sent == 0 && s->gsi.received == 0)
+			return;
+		putchar('\n');
+		print_table_out(tables->counters);
 		return;
 	}
 	print_table_out(tables->clients);
@@ -326,6 +376,8 @@ static int show(const struct options *options)
 	}
 	for (unsigned i = 0; i < count; i++)
 		client_add(&tables, observer, &clients[i], options);
+	if (!options->json)
+		gsi_lines(tables.counters, &summary, options);
 	if (options->json)
 		status = print_json(&tables, &summary);
 	else

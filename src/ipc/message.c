@@ -279,6 +279,12 @@ static void walk_stat_summary(struct cursor *c, struct ipc_message *m)
 	cursor_u32(c, &s->cm.connections);
 	cursor_u32(c, &s->cm.listeners);
 	cursor_u32(c, &s->cm.timewait);
+	cursor_u64(c, &s->gsi.sent);
+	cursor_u64(c, &s->gsi.received);
+	cursor_u64(c, &s->gsi.send_errors);
+	cursor_u64(c, &s->gsi.drop_malformed);
+	cursor_u64(c, &s->gsi.drop_icrc);
+	cursor_u64(c, &s->gsi.drop_address);
 	cursor_text(c, s->version, sizeof(s->version));
 	cursor_text(c, s->reason, sizeof(s->reason));
 }

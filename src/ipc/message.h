@@ -20,7 +20,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define IPC_PROTOCOL 2u
+#define IPC_PROTOCOL 3u
 #define IPC_HELLO_MAGIC 0x48765373u /* "sSvH" */
 #define IPC_MESSAGE_MAX 8192u
 #define IPC_HEADER_BYTES 8u
@@ -141,12 +141,18 @@ struct ipc_stat_cm {
 	uint32_t ids, connections, listeners, timewait; /* ids: the others, and what peers are still owed, included */
 };
 
+/* QP 1 of the host: datagrams and frames, and why they were dropped. */
+struct ipc_stat_gsi {
+	uint64_t sent, received, send_errors, drop_malformed, drop_icrc, drop_address;
+};
+
 struct ipc_stat_summary {
 	uint32_t id, protocol, pid, uid;
 	bool wire;
 	uint32_t clients, observers, pairs, free_slots;
 	uint64_t refused_messages, strays, uptime_ns, netdev_generation;
 	struct ipc_stat_cm cm;
+	struct ipc_stat_gsi gsi;
 	char version[IPC_VERSION_MAX];
 	char reason[IPC_REASON_MAX];
 };

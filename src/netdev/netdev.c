@@ -157,7 +157,7 @@ static bool netdev_device_update(struct netdev_device *device, const struct netd
 {
 	const struct netdev_device before = { .ifindex = device->ifindex, .mtu = device->mtu, .speed = device->speed, .up = device->up,
 		.admin_up = device->admin_up, .default_route = device->default_route, .loopback = device->loopback,
-		.neighbours = device->neighbours };
+		.neighbours = device->neighbours, .addressed = device->addressed };
 	bool changed = false;
 	uint8_t mac[6], guid[8];
 
@@ -177,9 +177,11 @@ static bool netdev_device_update(struct netdev_device *device, const struct netd
 	device->loopback = interface->loopback;
 	device->neighbours = interface->neighbours;
 	device->default_route = interface->default_route;
+	device->addressed = interface->address_count > 0;
 	changed = changed || before.ifindex != device->ifindex || before.mtu != device->mtu || before.speed != device->speed ||
 		before.up != device->up || before.admin_up != device->admin_up || before.default_route != device->default_route ||
-		before.loopback != device->loopback || before.neighbours != device->neighbours;
+		before.loopback != device->loopback || before.neighbours != device->neighbours ||
+		before.addressed != device->addressed;
 	*gids = netdev_gids_update(device, scan, interface);
 	return *gids || changed;
 }

@@ -54,6 +54,7 @@ struct netdev_device {
 	bool admin_up;
 	bool loopback;
 	bool neighbours;                /* whom it sends to must have a link address (ARP, ND) */
+	bool addressed;                 /* it has an IP address */
 	bool default_route;
 	uint64_t node_guid;             /* host order: EUI-64 of mac, as sysfs shows it */
 	uint64_t generation;            /* table generation of the last change of this device */

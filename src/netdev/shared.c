@@ -12,7 +12,7 @@
 #include "base/err.h"
 
 #define SHARED_MAGIC 0x6e765373u /* "sSvn" */
-#define SHARED_VERSION 2u
+#define SHARED_VERSION 3u
 #define SHARED_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
 struct netdev_shared {
