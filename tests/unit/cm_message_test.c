@@ -136,6 +136,40 @@ static void sidr_and_others(void **state)
 	assert_int_equal(t.count, 0);
 }
 
+/* In a service's answer the vendor has three bytes of its own; Linux writes bits 15 to 8 into the first two, and loses the rest. */
+static void ece_of_datagrams(void **state)
+{
+	struct cm_message m = { .kind = CM_SIDR_REP, .modifier = 5, .sidr_rep = { .ece_vendor = 0x025356 } }, out;
+	uint8_t mad[CM_MAD_BYTES] = { 0 }, *body = mad + CM_MAD_HEADER_BYTES;
+
+	cm_message_encode(mad, &m);
+	assert_memory_equal(body + 6, "\x02\x53", 2);
+	assert_int_equal(body[11], 0x56);
+	assert_memory_equal(mad + 20, "\0\0\0\5", 4);
+	assert_int_equal(cm_message_decode(&out, mad, sizeof(mad)), 0);
+	assert_int_equal(cm_message_ece(&out).vendor, 0x025356);
+	assert_int_equal(cm_message_ece(&out).options, 5);
+	memcpy(body + 6, "\x00\x53", 2);
+	assert_int_equal(cm_message_decode(&out, mad, sizeof(mad)), 0);
+	assert_int_equal(cm_message_ece(&out).vendor, 0x005356);
+	/* Without a vendor the modifier says nothing, here and in a request that has none. */
+	memset(body + 6, 0, 2);
+	body[11] = 0;
+	assert_int_equal(cm_message_decode(&out, mad, sizeof(mad)), 0);
+	assert_int_equal(cm_message_ece(&out).options, 0);
+	m = (struct cm_message){ .kind = CM_REQ, .modifier = 7 };
+	cm_message_encode(mad, &m);
+	assert_int_equal(cm_message_decode(&out, mad, sizeof(mad)), 0);
+	assert_int_equal(cm_message_ece(&out).options, 0);
+	/* A client's question may have anything where a vendor could be. */
+	m = (struct cm_message){ .kind = CM_SIDR_REQ };
+	cm_message_encode(mad, &m);
+	memset(body + 6, 0xff, 2);
+	memset(mad + 20, 0xff, 4);
+	assert_int_equal(cm_message_decode(&out, mad, sizeof(mad)), 0);
+	assert_int_equal(cm_message_ece(&out).vendor, 0);
+}
+
 /* Two fields never share a bit, and none goes beyond its message; with the private data, each ends at the last byte. */
 static void tables_do_not_overlap(void **state)
 {
@@ -179,6 +213,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rping),
 		cmocka_unit_test(ece),
+		cmocka_unit_test(ece_of_datagrams),
 		cmocka_unit_test(rejects),
 		cmocka_unit_test(sidr_and_others),
 		cmocka_unit_test(tables_do_not_overlap),
