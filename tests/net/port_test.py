@@ -28,6 +28,22 @@ def device(hosts, host):
     return None
 
 
+def tables(hosts, setting, expected):
+    """What programs see of a0 under a broker of this setting, as (version, type) without link-local ones."""
+    said = hosts.start('a', [f'{hosts.build}/softverbs', 'devices', '--json', 'sv_a0'], {'SOFTVERBS_GIDS': setting}, via='none').expect(20)
+    gids = [g for g in json.loads(said)['devices'][0]['gids'] if not g['gid'].startswith('fe80')]
+    seen = [(g['index'], 4 if g['gid'].startswith('::ffff:') else 6, g['type'][-2:]) for g in gids]
+    need(seen == expected, f'{setting}: {seen}')
+    for pid in run('ip', 'netns', 'pids', f'{hosts.prefix}a').split():
+        os.kill(int(pid), 9)  # the next one has its own setting
+
+
+def shapes(hosts):
+    tables(hosts, 'v2', [(1, 4, 'v2'), (2, 6, 'v2')])
+    tables(hosts, 'ipv6', [(2, 6, 'v1'), (3, 6, 'v2')])
+    tables(hosts, 'all', [(2, 4, 'v1'), (3, 4, 'v2'), (4, 6, 'v1'), (5, 6, 'v2')])
+
+
 def events(hosts):
     """Each change, and the line that says it."""
     watch = hosts.start('a', ['stdbuf', '-oL', 'ibv_asyncwatch', '-d', hosts.device('a')])
@@ -103,6 +119,7 @@ def main():
     for tool in ('ibv_asyncwatch', 'ib_write_bw', 'stdbuf'):
         need_tool(tool)
     with Hosts(sys.argv[1]) as hosts:
+        shapes(hosts)
         hosts.start('a', ['ibv_asyncwatch', '-d', hosts.device('a')])  # keeps the broker
         hosts.start('b', ['ibv_asyncwatch', '-d', hosts.device('b')])
         quick = (events, down_under_traffic, broker_drops)

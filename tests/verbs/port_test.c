@@ -549,6 +549,29 @@ static void odd_interfaces(void)
 	harness_ip("link del svc");
 }
 
+/* A peer that speaks of itself by RoCEv1's entry is not the one that a v2 queue pair was connected to: what it sends is dropped. */
+static void types_do_not_mix(void)
+{
+	struct rc a, b;
+
+	if (harness_is_wire())
+		harness_skip("over shared memory, where both types go");
+	pair_make();
+	struct ibv_context *context = port_open();
+	rc_open(&a, &(struct rc_options){ .context = context, .timeout = 8, .retry = 1 });
+	rc_open(&b, &(struct rc_options){ .context = context });
+	const struct rc_address to_a = rc_address_of(&a), to_b = rc_address_of(&b);
+	a.gid_index--; /* the same address as v1 */
+	rc_connect(&a, &to_b);
+	rc_connect(&b, &to_a);
+	need_equal(rc_receive(&b, 1, 0, 100), 0);
+	need_equal(rc_post(&a, 2, IBV_WR_SEND, IBV_SEND_SIGNALED, 0, 100, NULL, 0), 0);
+	need_equal(cq_wait(a.send_cq).status, IBV_WC_RETRY_EXC_ERR);
+	cq_expect_none(b.recv_cq, 20);
+	rc_pair_close(&a, &b);
+	need_equal(ibv_close_device(context), 0);
+}
+
 /* --- closing while it changes --- */
 
 static _Atomic bool churn_ends;
@@ -623,6 +646,7 @@ CASE(address_goes_under_traffic)
 CASE(neighbours)
 CASE(asking_blocks_nobody)
 CASE(odd_interfaces)
+CASE(types_do_not_mix)
 CASE(churn)
 
 static const struct harness_case cases[] = {
@@ -637,6 +661,7 @@ static const struct harness_case cases[] = {
 	{ "neighbours", "asked for at RTR and for handles: ETIMEDOUT, EHOSTUNREACH; ibv_resolve_eth_l2_from_gid", case_neighbours },
 	{ "asking_blocks_nobody", "others go on while a QP waits for the answer", case_asking_blocks_nobody },
 	{ "odd_interfaces", "an MTU of 300 bytes, an address on two interfaces, none at all", case_odd_interfaces },
+	{ "types_do_not_mix", "a v1 peer of a v2 queue pair is not heard", case_types_do_not_mix },
 	{ "churn", "opening and closing while the interface changes and goes", case_churn },
 };
 
