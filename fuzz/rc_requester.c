@@ -6,12 +6,14 @@
  */
 #include <assert.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "fuzz/rc_input.h"
 #include "sim/host.h"
 #include "transport/rc_internal.h"
 #include "transport/rc.h"
+#include "transport/rc_selective.h"
 #include "wire/opcode.h"
 #include "wire/psn.h"
 
@@ -103,6 +105,42 @@ static void pull(struct state *s, struct rc_input *in)
 						out.head.payload_len - (out.packets - 1u) * s->config.mtu, s->config.mtu));
 }
 
+/* Marks are counted, and none is beyond what is in flight. */
+static void check_marks(const struct state *s)
+{
+	const struct rc_selective *selective = s->config.selective;
+	uint32_t flying = rc_psn_distance(s->qp.req.una, s->qp.req.next_psn), arrived = 0, due = 0;
+
+	for (uint32_t i = 0; i < RC_SELECTIVE_WINDOW; i++) {
+		uint32_t at = (s->qp.req.una + i) % RC_SELECTIVE_WINDOW;
+		bool is_arrived = selective->arrived[at / 8] >> at % 8 & 1, is_due = selective->due[at / 8] >> at % 8 & 1;
+
+		assert(i < flying || (!is_arrived && !is_due));
+		assert(!(is_arrived && is_due));
+		arrived += is_arrived;
+		due += is_due;
+	}
+	assert(arrived == selective->arrived_count && due == selective->due_count);
+}
+
+/* A SACK of any bits, mostly for what is in flight. */
+static void sack(struct state *s, struct rc_input *in)
+{
+	struct transport_run run = { .packets = 1, .mtu = s->config.mtu, .last_opcode = WIRE_SACK };
+	uint8_t bitmap[WIRE_SACK_BYTES];
+
+	for (size_t i = 0; i < sizeof(bitmap); i++)
+		bitmap[i] = in_u8(in) & in_u8(in);
+	run.head.bth.opcode = WIRE_SACK;
+	run.head.op = wire_opcode_find(WIRE_SACK);
+	run.head.bth.psn = (in_u8(in) < 240 ? s->qp.req.una + in_u8(in) % 64 - 2 : in_u32(in)) & 0xffffff;
+	run.head.bth.pkey = 0xffff;
+	run.head.aeth.syndrome = in_u8(in) < 240 ? 0x60 : in_u8(in);
+	run.head.payload = bitmap;
+	run.head.payload_len = in_u8(in) < 250 ? sizeof(bitmap) : in_u8(in) % sizeof(bitmap);
+	rc_receive(&s->qp, s->now, &run);
+}
+
 static void answer(struct state *s, struct rc_input *in)
 {
 	static const uint8_t syndromes[] = { 0x1f, 0x1f, 0x1f, 0x60, 0x60, 0x25, 0x21, 0x61, 0x62, 0x63, 0x64, 0x00, 0x45, 0x80, 0x7f };
@@ -163,6 +201,8 @@ static void check(const struct state *s)
 	uint32_t out = rc_psn_distance(q->una, q->high), flying = rc_psn_distance(q->una, q->next_psn);
 
 	assert(flying <= out);
+	if (s->config.selective)
+		check_marks(s);
 	assert(posted - sq->reaped <= DEPTH && sq->done - sq->reaped <= posted - sq->reaped);
 	assert(sq->next - sq->done <= posted - sq->done);
 	assert(s->completed == sq->reaped);
@@ -193,16 +233,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	region = sim_host_region(&s.host, 0x1000, 8, 0, KEY_INV);
 	region->invalidatable = region->immortal = true;
 	transport_qp_init(&s.qp, &rc_ops, (struct transport_memory){ &sim_host_memory_ops, &s.host }, &s.host.sq, &sim_host_recv_ops, &s.host);
+	const uint8_t kind = in_u8(&in);
 	s.config = (struct transport_config){
 		.qpn = 1, .dest_qpn = 2, .mtu = 256u << (in_u8(&in) % 5), .sq_psn = 0xffffff - in_u8(&in), .pkey = 0xffff,
-		.timeout = in_u8(&in) % 32, .retry_cnt = in_u8(&in) & 7, .rnr_retry = in_u8(&in) & 7, .lossless = in_u8(&in) & 1,
+		.timeout = in_u8(&in) % 32, .retry_cnt = in_u8(&in) & 7, .rnr_retry = in_u8(&in) & 7, .lossless = kind & 1,
 		.max_rd_atomic = in_u8(&in) % 17,
 	};
+	if (kind & 2)
+		s.config.selective = calloc(1, rc_selective_bytes(s.config.mtu));
 	transport_qp_to_init(&s.qp);
 	rc_to_rtr(&s.qp, &s.config);
 	rc_to_rts(&s.qp, &s.config);
 	while (in.left) {
-		switch (in_u8(&in) % 12) {
+		switch (in_u8(&in) % 13) {
 		case 0:
 		case 1:
 			post(&s, &in);
@@ -216,6 +259,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		case 6:
 		case 7:
 			answer(&s, &in);
+			break;
+		case 12:
+			/* To a QP without the option it is a packet of no use. */
+			sack(&s, &in);
 			break;
 		case 8:
 			completions(&s, in_u8(&in) % 8);
@@ -254,5 +301,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check(&s);
 	assert(s.completed == s.posted);
 	sim_host_fini(&s.host);
+	free(s.config.selective);
 	return 0;
 }

@@ -8,10 +8,12 @@
 
 #include <assert.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "fuzz/responder.h"
 #include "transport/rc.h"
+#include "transport/rc_selective.h"
 #include "wire/psn.h"
 
 static uint8_t room_bytes[16384];
@@ -23,6 +25,7 @@ struct state {
 	bool seen[RECVS];
 	uint32_t mtu;
 	uint8_t base; /* of its opcodes */
+	struct rc_selective *selective; /* NULL: it goes back N */
 	uint64_t now;
 };
 
@@ -50,7 +53,12 @@ static void receive(struct state *s, struct rc_input *in)
 	packets = wire_psn_add(rc_rq_psn(&s->qp), -before & 0xffffff);
 	assert((int)verdict >= 0 && verdict < RC_VERDICTS);
 	if (run.head.op == NULL || !(run.head.op->role & WIRE_ROLE_READ))
-		assert(packets <= run.packets);
+		assert(packets <= run.packets + (s->selective ? RC_SELECTIVE_WINDOW : 0));
+	if (s->selective) {
+		/* What was kept is taken behind the run, and may be refused there. */
+		assert(verdict != RC_NAKED || (transport_qp_state(&s->qp) == TRANSPORT_ERROR && !was_error));
+		return;
+	}
 	if (verdict == RC_NAKED)
 		assert(transport_qp_state(&s->qp) == TRANSPORT_ERROR && !was_error);
 	else if (verdict == RC_TOOK)
@@ -101,9 +109,28 @@ static void completions(struct state *s, uint32_t most)
 	}
 }
 
+/* What is kept is counted, and lies ahead of the expected PSN, which itself is not kept. */
+static void check_held(const struct rc_selective *selective, uint32_t expected)
+{
+	uint32_t held = 0;
+
+	for (uint32_t at = 0; at < RC_SELECTIVE_WINDOW; at++) {
+		bool is_held = selective->held[at / 8] >> at % 8 & 1;
+
+		held += is_held;
+		if (is_held)
+			assert(selective->heads[at].bth.psn % RC_SELECTIVE_WINDOW == at &&
+			       wire_psn_add(selective->heads[at].bth.psn, -expected & 0xffffff) < RC_SELECTIVE_WINDOW);
+	}
+	assert(held == selective->held_count);
+}
+
 static void check(const struct state *s)
 {
 	const struct rc_responder *r = &s->qp.resp;
+
+	if (s->selective)
+		check_held(s->selective, r->expected);
 
 	assert(s->host.recvs_taken == s->completed + s->qp.intake.count + s->qp.intake.held);
 	assert(s->qp.intake.count <= INTAKE_COMPLETIONS);
@@ -127,7 +154,10 @@ static int fuzz_rc_respond(const uint8_t *data, size_t size, bool xrc)
 	config.max_dest_rd_atomic = in_u8(&in) % 17;
 	config.min_rnr_timer = in_u8(&in) & 31;
 	config.rq_psn = 0xffffff - in_u8(&in);
-	config.lossless = in_u8(&in) & 1;
+	const uint8_t kind = in_u8(&in);
+	config.lossless = kind & 1;
+	if (kind & 2)
+		config.selective = s.selective = calloc(1, rc_selective_bytes(s.mtu));
 	transport_qp_to_init(&s.qp);
 	rc_to_rtr(&s.qp, &config);
 	if (in_u8(&in) & 1)
@@ -161,6 +191,7 @@ static int fuzz_rc_respond(const uint8_t *data, size_t size, bool xrc)
 	completions(&s, UINT32_MAX);
 	assert(s.host.recvs_taken == s.completed + s.qp.intake.held);
 	sim_host_fini(&s.host);
+	free(s.selective);
 	return 0;
 }
 
