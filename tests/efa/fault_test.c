@@ -50,11 +50,13 @@ static const struct {
 	int error;      /* of the command */
 	bool stops;     /* the queue */
 	bool stray;     /* an answer to nobody is counted */
+	uint16_t id_flip;
 } rows[] = {
 	{ EFA_FAULT_LOST, 0, BASE_ERR_TIMEDOUT, true, false },
 	{ EFA_FAULT_LATE, BASE_SEC, 0, false, false },
 	{ EFA_FAULT_LATE, 2 * BASE_SEC, BASE_ERR_TIMEDOUT, true, false },
 	{ EFA_FAULT_WRONG_ID, 0, BASE_ERR_TIMEDOUT, true, true },
+	{ EFA_FAULT_WRONG_ID, 0, BASE_ERR_TIMEDOUT, true, true, EFA_AQ_DEPTH }, /* the place is right, the command is an earlier one */
 	{ EFA_FAULT_NO_INTERRUPT, 0, BASE_ERR_TIMEDOUT, true, false },
 	{ EFA_FAULT_HANG, 0, BASE_ERR_TIMEDOUT, true, false },
 };
@@ -78,7 +80,8 @@ static void in_life(void **state)
 
 	for (uint32_t polling = 0; polling < 2; polling++) {
 		for (uint32_t i = 0; i < ROWS; i++) {
-			struct efa_device_fault fault = { .kind = rows[i].kind, .count = 1, .delay = rows[i].delay };
+			struct efa_device_fault fault = { .kind = rows[i].kind, .count = 1, .delay = rows[i].delay,
+							  .id_flip = rows[i].id_flip };
 			/* Whoever polls needs no interrupt. */
 			bool fine = polling && rows[i].kind == EFA_FAULT_NO_INTERRUPT;
 			uint16_t pd = 0xabcd;
@@ -128,7 +131,8 @@ static void at_start(void **state)
 	efa_driver_remove(&r->driver, EFA_RESET_NORMAL);
 	for (uint32_t i = 0; i < ROWS; i++) {
 		for (uint32_t at = 0; at < commands; at++) {
-			struct efa_device_fault fault = { .kind = rows[i].kind, .skip = at, .count = 1, .delay = rows[i].delay };
+			struct efa_device_fault fault = { .kind = rows[i].kind, .skip = at, .count = 1, .delay = rows[i].delay,
+							  .id_flip = rows[i].id_flip };
 			bool last = at == commands - 1; /* host information may fail */
 			int err;
 

@@ -95,7 +95,7 @@ static bool take(struct efa_device *device, const uint8_t *entry, uint16_t count
 	if (fault == EFA_FAULT_LOST)
 		return false;
 	if (fault == EFA_FAULT_WRONG_ID)
-		done.command_id ^= EFA_AQ_DEPTH / 2; /* another of the driver's contexts */
+		done.command_id ^= device->fault.id_flip != 0 ? device->fault.id_flip : EFA_AQ_DEPTH / 2;
 	efa_abi_acq_head_store(completion, &done);
 	if (fault == EFA_FAULT_LATE && aq->num_held < EFA_AQ_HELD) {
 		aq->held[aq->num_held].due = device->now + device->fault.delay;

@@ -12,7 +12,7 @@ enum efa_device_fault_kind {
 	EFA_FAULT_NONE,
 	EFA_FAULT_LOST,         /* the command is done and never answered */
 	EFA_FAULT_LATE,         /* answered after `delay`: later commands overtake it */
-	EFA_FAULT_WRONG_ID,     /* answered under another command id */
+	EFA_FAULT_WRONG_ID,     /* answered under another command id: some bits are flipped */
 	EFA_FAULT_NO_INTERRUPT, /* answered in silence */
 	EFA_FAULT_STATUS,       /* not done; answered with `status` */
 	EFA_FAULT_HANG,         /* commands are not even taken */
@@ -30,6 +30,7 @@ struct efa_device_fault {
 	uint32_t skip;   /* let through first */
 	uint32_t count;  /* then this many; 0: for ever */
 	uint64_t delay;
+	uint16_t id_flip; /* 0: such that another of the driver's commands is meant */
 };
 
 #endif

@@ -34,6 +34,11 @@ static int setup_few(void **state)
 	return setup_with(state, 64);
 }
 
+static int setup_one(void **state)
+{
+	return setup_with(state, 1);
+}
+
 static int teardown(void **state)
 {
 	struct fixture *f = *state;
@@ -202,6 +207,22 @@ static void numbers(void **state)
 	}
 }
 
+/* Goal: the number of nobody is passed over when the generations of the first place wrap. */
+static void first_place(void **state)
+{
+	struct fixture *f = *state;
+	struct efa_abi_create_qp in = { .pd = f->pd, .uar = f->uar, .type = EFA_QP_UD, .send_cq = f->cq.info.cq_idx,
+					.recv_cq = f->cq.info.cq_idx };
+	struct efa_abi_create_qp_result out;
+
+	for (uint32_t i = 0; i < 600; i++) {
+		assert_int_equal(host_command(f->h, EFA_OP_CREATE_QP, &in, &out), 0);
+		assert_int_equal(out.qp_num & 255, 0);
+		assert_true(out.qp_num != 0);
+		assert_int_equal(host_command(f->h, EFA_OP_DESTROY_QP, &(struct efa_abi_qp_handle){ out.handle }, NULL), 0);
+	}
+}
+
 /* Goal: a program that destroyed its queue pair and kept its mappings scribbles on nobody else's until its UAR is gone. */
 static void quarantine(void **state)
 {
@@ -261,6 +282,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(transitions, setup, teardown),
 		cmocka_unit_test_setup_teardown(values, setup, teardown),
 		cmocka_unit_test_setup_teardown(numbers, setup, teardown),
+		cmocka_unit_test_setup_teardown(first_place, setup_one, teardown),
 		cmocka_unit_test_setup_teardown(quarantine, setup_few, teardown),
 	};
 
