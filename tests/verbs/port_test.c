@@ -433,6 +433,11 @@ static void neighbours(void)
 	struct ibv_ah *ah = ibv_create_ah(rc.pd, &there);
 	need(ah != NULL);
 	need_equal(ibv_destroy_ah(ah), 0);
+	there.dlid = 0xbeef; /* nobody looks */
+	there.src_path_bits = 7;
+	ah = ibv_create_ah(rc.pd, &there);
+	need(ah != NULL);
+	need_equal(ibv_destroy_ah(ah), 0);
 	need_errno(ibv_create_ah(rc.pd, &nobody), ETIMEDOUT);
 	need_errno(ibv_create_ah(rc.pd, &beyond), EHOSTUNREACH);
 
