@@ -6,12 +6,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/err.h"
 #include "cli/cli.h"
 #include "cli/observer.h"
 #include "cli/print.h"
 #include "config/config.h"
+#include "netdev/packet.h"
 #include "wire/mtu.h"
 
 static const char devices_help[] =
@@ -23,6 +25,7 @@ static const char devices_help[] =
 	"STATE is ACTIVE when the interface is up. MTU is the path MTU in bytes that RDMA can use. REACH says where packets can go:\n"
 	"    this host     to processes of this host, through shared memory (every GID index works there)\n"
 	"    other hosts   as RoCEv2 over UDP port 4791 as well, by the GIDs that are addresses of the interface (RoCE v2)\n"
+	"The line below the GIDs says whether RoCE v1 leaves the host.\n"
 	"Programs choose a GID by its INDEX: perftest's -x, ibv_rc_pingpong's -g.\n"
 	"\n"
 	"Examples\n"
@@ -53,6 +56,17 @@ static struct reach reach_of(const struct netdev_device *d, const struct ipc_wel
 	if (!d->addressed)
 		return (struct reach){"this host only", "the interface has no IP address", false};
 	return (struct reach){"this host, other hosts", NULL, true};
+}
+
+/* May programs of this user send Ethernet frames? Those with capabilities of their own are not seen from here. */
+static bool roce_v1_leaves(void)
+{
+	int fd;
+
+	if (netdev_packet_open(&fd) != BASE_OK)
+		return false;
+	close(fd);
+	return true;
 }
 
 static const char *gid_type_text(enum wire_gid_type type)
@@ -125,6 +139,10 @@ static void print_devices(const struct netdev_table *table, const uint8_t *order
 	print_table_out(devices);
 	putchar('\n');
 	print_table_out(gids);
+	if (roce_v1_leaves())
+		puts("\nRoCE v1 reaches other hosts of the interface's own network.");
+	else
+		puts("\nRoCE v1 reaches this host only: its frames need " NETDEV_PACKET_REMEDY ".");
 destroy:
 	print_table_destroy(devices);
 	print_table_destroy(gids);
@@ -137,8 +155,9 @@ static bool print_json(const struct netdev_table *table, const uint8_t *order, u
 
 	for (unsigned n = 0; n < count; n++)
 		json_array_append_new(devices, device_json(&table->devices[order[n]], welcome));
-	json_t *all = json_pack("{s:{s:i, s:s, s:b, s:s}, s:o}", "broker", "pid", (int)welcome->pid, "version",
-				welcome->version, "wire", welcome->wire, "reason", welcome->reason, "devices", devices);
+	json_t *all = json_pack("{s:{s:i, s:s, s:b, s:s}, s:b, s:o}", "broker", "pid", (int)welcome->pid, "version",
+				welcome->version, "wire", welcome->wire, "reason", welcome->reason, "roce_v1_wire", roce_v1_leaves(),
+				"devices", devices);
 	bool ok = all != NULL && json_dumpf(all, stdout, JSON_INDENT(2)) == 0 && putchar('\n') == '\n';
 
 	json_decref(all);

@@ -127,6 +127,8 @@ def _(w):
     need(lo['gids'][0]['index'] == 0, 'index 0')
     for name, device in found.items():
         need(name in table and device['reach'] in table, f'{name} is not in the table')
+    leaves = json.loads(w.softverbs('devices', '--json'))['roce_v1_wire']
+    need(('RoCE v1 reaches other hosts' if leaves else 'RoCE v1 reaches this host only') in table, f'{leaves}\n{table}')
 
 
 @row('softverbs stat: sees a running pair and its counters')
