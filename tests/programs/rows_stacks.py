@@ -169,8 +169,8 @@ def _(w, tls):
 # --- a real program ---------------------------------------------------------
 
 # HPCC runs each of its benchmarks once and verifies what they compute. Its input is HPL's: one value a line, whose names are ignored.
-HPCC_INPUT = ['title', 'title', 'HPL.out', '8', '1', '{n}', '1', '40', '0', '1', '2', '{columns}', '16.0', '1', '2', '1', '4', '1', '2', '1',
-              '1', '1', '1', '1', '1', '2', '64', '0', '0', '1', '8', '#', '0', '1200', '0', '40']
+HPCC_INPUT = ['title', 'title', 'HPL.out', '8', '1', '{n}', '1', '40', '0', '1', '2', '{columns}', '16.0', '1', '2', '1', '4', '1', '2',
+              '1', '1', '1', '1', '1', '1', '2', '64', '0', '0', '1', '8', '#', '0', '1200', '0', '40']
 
 
 def hpcc(w, ranks, run, n=240):
