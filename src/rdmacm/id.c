@@ -104,10 +104,24 @@ size_t rdmacm_address_len(const struct sockaddr *address)
 	return address->sa_family == AF_INET ? sizeof(struct sockaddr_in) : address->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : 0;
 }
 
+/*
+ * Bound to the loopback address, and to nobody yet. For the kernel that is no address of a device, and libfabric reads it so: an id
+ * that has a device now makes it forget all other devices (decision 0099).
+ */
+static bool is_loopback_only(const struct rdmacm_id *id)
+{
+	const struct rdma_addr *addr = &id->id.route.addr;
+
+	if (addr->dst_addr.sa_family != AF_UNSPEC)
+		return false;
+	return addr->src_addr.sa_family == AF_INET ? ntohl(addr->src_sin.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET :
+		addr->src_addr.sa_family == AF_INET6 && memcmp(&addr->src_sin6.sin6_addr, &in6addr_loopback, 16) == 0;
+}
+
 /* The first time that an id has a device it gets its context and protection domain. */
 static int device_take(struct rdmacm_id *id, const struct rdma_ucm_query_route_resp *route)
 {
-	if (route->node_guid == 0 || id->device != NULL)
+	if (route->node_guid == 0 || id->device != NULL || is_loopback_only(id))
 		return 0;
 	if (rdmacm_device_get(route->ibdev_index, &id->device) != 0)
 		return -1;

@@ -192,10 +192,44 @@ def hpcc(w, ranks, run, n=240):
 
 @rows_for('mpirun -np %s hpcc, %s, %s', [(4, 'rc_v', link) for link in LINKS], 'full')
 def _(w, ranks, tls, link):
-    hpcc(w, ranks, lambda argv: w.start(mpirun(ranks, *argv), wire=link == 'wire', via='run', env=mpi_env(w, tls, 'sv_lo')).expect(300))
+    def run(argv):
+        w.start(mpirun(ranks, *argv), wire=link == 'wire', via='run', env=mpi_env(w, tls, 'sv_lo')).expect(300)
+    hpcc(w, ranks, run)
 
 
 @row('mpirun -np 8 hpcc on four hosts, rc_v', 'full')
 def _(w):
     with Hosts(w, 4) as hosts:
         hpcc(w, 8, lambda argv: mpirun_on_hosts(w, hosts, 8, argv, 'rc_v', 400))
+
+
+# --- libfabric --------------------------------------------------------------
+
+def fi_pingpong(w, provider, kind, env=None):
+    """The client learns the server's address from it, over a connection of its own."""
+    need_program('fi_pingpong')
+    with Hosts(w, 2) as hosts:
+        a, b = hosts.hosts
+        port = str(w.new_port())
+        argv = ['fi_pingpong', '-p', provider, '-e', kind, '-I', '20', '-c']
+        server = hosts.start(a, [*argv, '-B', port], {**NOT_LOOPBACK, **(env or {})})
+        until(lambda: hosts.listens(a, int(port)) or not server.alive(), 10, lambda: f'no listener\n{server.text()}')
+        client = hosts.start(b, [*argv, '-P', port, a.ipv4], {**NOT_LOOPBACK, **(env or {})})
+        until(lambda: not client.alive(), 30, lambda: f'hangs\n{client.text()}\n{server.text()}')
+        need(client.wait(1) == 0, f'{client.status()}\n{client.text()}\n{server.text()}')
+        need(server.wait(5) == 0 and re.search(r'^(1m|1k) ', client.text(), re.M), f'{client.text()}\n{server.text()}')
+
+
+@row('fi_pingpong -p verbs -e msg, between hosts')
+def _(w):
+    fi_pingpong(w, 'verbs', 'msg')
+
+
+@row('fi_pingpong -p verbs;ofi_rxm -e rdm, between hosts', 'full')
+def _(w):
+    fi_pingpong(w, 'verbs;ofi_rxm', 'rdm')
+
+
+@row('fi_pingpong -p verbs -e dgram, between hosts', 'full')
+def _(w):
+    fi_pingpong(w, 'verbs', 'dgram', {'FI_VERBS_GID_IDX': '3'})
