@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """Rows of the stacks above verbs: UCX, Open MPI over it, libfabric; between processes and between hosts. They look for devices in the files
 that `softverbs run` shows."""
+import json
 import os
 import re
 import shutil
+import socket
 
 from hosts import Hosts
 from rows import LINKS, need_program, pair, row, rows_for
@@ -233,3 +235,56 @@ def _(w):
 @row('fi_pingpong -p verbs -e dgram, between hosts', 'full')
 def _(w):
     fi_pingpong(w, 'verbs', 'dgram', {'FI_VERBS_GID_IDX': '3'})
+
+
+# --- QEMU -------------------------------------------------------------------
+
+QEMU = ['qemu-system-x86_64', '-accel', 'tcg', '-machine', 'pc', '-m', '64', '-display', 'none', '-nodefaults']
+
+
+class Monitor:
+    """QEMU's control socket."""
+
+    def __init__(self, path, process):
+        self.socket = socket.socket(socket.AF_UNIX)
+        until(lambda: self.socket.connect_ex(path) == 0 or not process.alive(), 20, lambda: f'no monitor\n{process.text()}')
+        need(process.alive(), process.text())
+        self.socket.settimeout(10)
+        self.file = self.socket.makefile('rw', encoding='utf-8')
+        self.file.readline()
+        self.ask('qmp_capabilities')
+
+    def ask(self, command, **arguments):
+        self.file.write(json.dumps({'execute': command, 'arguments': arguments}) + '\n')
+        self.file.flush()
+        while True:  # events come between
+            answer = json.loads(self.file.readline())
+            if 'return' in answer or 'error' in answer:
+                need('return' in answer, str(answer))
+                return answer['return']
+
+
+@rows_for('qemu: a guest moves over rdma: between hosts%s', [('',), (', RAM pinned at once',)], 'full')
+def _(w, pinned):
+    need_program(QEMU[0])
+    with Hosts(w, 2) as hosts:
+        a, b = hosts.hosts
+        paths = [f'{w.work}/monitor{h.number}' for h in (a, b)]
+        uri = f'rdma:{b.ipv4}:{w.new_port()}'
+        sides = [hosts.start(h, [*QEMU, '-qmp', f'unix:{path},server,nowait', *more], NOT_LOOPBACK)
+                 for h, path, more in zip((a, b), paths, ([], ['-incoming', uri]))]
+        source, target = (Monitor(path, side) for path, side in zip(paths, sides))
+        need(target.ask('query-status')['status'] == 'inmigrate', 'the target does not wait')
+        if pinned:
+            for monitor in (source, target):
+                monitor.ask('migrate-set-capabilities', capabilities=[{'capability': 'rdma-pin-all', 'state': True}])
+        source.ask('migrate', uri=uri)
+        until(lambda: source.ask('query-migrate').get('status') in ('completed', 'failed'), 60, lambda: str(source.ask('query-migrate')))
+        end = source.ask('query-migrate')
+        need(end['status'] == 'completed' and end['ram']['remaining'] == 0, f'{end}\n{sides[0].text()}\n{sides[1].text()}')
+        until(lambda: target.ask('query-status')['running'], 10, lambda: f'the guest does not run\n{sides[1].text()}')
+        need(source.ask('query-status')['status'] == 'postmigrate', 'it runs twice')
+        for monitor in (source, target):
+            monitor.ask('quit')
+        for side in sides:
+            side.expect(10)
