@@ -39,6 +39,10 @@ static uint64_t flow_receive(struct node_flow *flow, uint64_t now, const struct 
 
 		if (!is_for(m, rx))
 			continue;
+		if (hca_qp_ud_is_own(m->qp, rx)) {
+			taken++;
+			continue;
+		}
 		/* One member without a receive must not hold up the others. */
 		hca_qp_ud_deliver(m->qp, now, rx, false);
 		engine->ops->schedule(engine->context, &m->qp->flow);

@@ -175,6 +175,7 @@ int hca_qp_create(struct hca_pd *pd, struct hca_qp_init *init, struct hca_qp **o
 	qp->srq = init->srq;
 	qp->cap = cap;
 	qp->sq_sig_all = init->sq_sig_all;
+	qp->block_own_groups = init->block_own_groups;
 	pthread_mutex_init(&qp->modify_lock, NULL);
 	pthread_mutex_init(&qp->sq_lock, NULL);
 	hca_async_source_init(&qp->source, qp->context, qp->user);

@@ -37,6 +37,7 @@ struct hca_qp_init {
 	struct hca_srq *srq;   /* NULL: a receive queue of its own */
 	struct hca_qp_cap cap; /* rewritten with what it got, each at least what was asked for */
 	bool sq_sig_all;
+	bool block_own_groups; /* UD: of groups that it is attached to it does not get what it sent itself */
 };
 
 /* Names as in ibv_qp_attr. Which ones are valid is told by the mask. */

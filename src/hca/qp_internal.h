@@ -19,6 +19,7 @@ enum {
 	HCA_QP_STAGED = 64,
 			/* finished receives between receive() and publish(): a round takes no more runs than that off the links */
 	HCA_QP_TAKEN = 16,  /* receives in the transport's hands */
+	HCA_GROUP_SOURCES = 4, /* addresses of ours from which a QP sends to groups, the last ones */
 };
 #define HCA_QP_DRY_WAIT 1000000u /* ns for which a run waits for a receive, once in each time without any */
 
@@ -35,6 +36,9 @@ struct hca_qp {
 	struct hca_srq *srq;
 	struct hca_qp_cap cap;
 	bool sq_sig_all;
+	bool block_own_groups;
+	struct wire_gid group_sources[HCA_GROUP_SOURCES]; /* with block_own_groups: what it sent to groups from; progress lock */
+	unsigned group_source_next;
 	struct hca_async_source source;
 	struct export_qp *exported;
 	struct hca_qp *device_next, *device_prev; /* all of a device; progress lock */

@@ -267,6 +267,7 @@ void hca_qp_query(struct hca_qp *qp, struct hca_qp_attr *attr, struct hca_qp_ini
 			.user = qp->user, .type = qp->type, .send_cq = qp->send_cq, .recv_cq = qp->recv_cq, .srq = qp->srq,
 					.cap = qp->cap,
 			.sq_sig_all = qp->sq_sig_all,
+			.block_own_groups = qp->block_own_groups,
 		};
 	if (attr == NULL)
 		return;

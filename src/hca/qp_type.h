@@ -67,6 +67,8 @@ bool hca_qp_is_from_peer(struct hca_qp *qp, const struct link_rx *rx);
 void hca_qp_received(struct hca_qp *qp, const struct link_rx *rx, enum hca_port_counter verdict);
 /* A datagram for this UD QP, addressed to it or to a group that it hears; as node_flow_ops.receive. */
 uint64_t hca_qp_ud_deliver(struct hca_qp *qp, uint64_t now, const struct link_rx *rx, bool may_wait);
+/* Did this QP, which blocks its own datagrams to groups, send this one? Progress lock. */
+bool hca_qp_ud_is_own(const struct hca_qp *qp, const struct link_rx *rx);
 /*
  * A run met an empty receive queue, and its type cannot tell the sender: until when it may wait, 0: no longer. The receive queue
  * must be looked at once more before waiting: who posts after that look knows that the QP waits.

@@ -52,13 +52,39 @@ static uint64_t flow_receive(struct node_flow *flow, uint64_t now, const struct 
 	return 0;
 }
 
+static bool is_source(const struct hca_qp *qp, const struct wire_gid *gid)
+{
+	for (unsigned i = 0; i < HCA_GROUP_SOURCES; i++)
+		if (wire_gid_equal(&qp->group_sources[i], gid))
+			return true;
+	return false;
+}
+
+static void remember_source(struct hca_qp *qp, const struct wire_gid *gid)
+{
+	if (!is_source(qp, gid))
+		qp->group_sources[qp->group_source_next++ % HCA_GROUP_SOURCES] = *gid;
+}
+
+/* Numbers of queue pairs are a host's own, so that the address must be one that it sent from, too. */
+bool hca_qp_ud_is_own(const struct hca_qp *qp, const struct link_rx *rx)
+{
+	return qp->block_own_groups && rx->run.head.deth.src_qpn == hca_qp_number(qp) && is_source(qp, &rx->sgid);
+}
+
 /* Each work request carries a copy of its address, in the place of its slot. */
 static const struct link_path *flow_next_path(struct node_flow *flow, uint64_t now)
 {
 	struct hca_qp *qp = hca_qp_of(flow);
+	const struct link_path *path;
 	uint32_t ah;
 
-	return ud_next_ah(&qp->transport, &ah) == 0 ? NULL : &qp->paths[ah & (qp->sq.depth - 1)];
+	if (ud_next_ah(&qp->transport, &ah) == 0)
+		return NULL;
+	path = &qp->paths[ah & (qp->sq.depth - 1)];
+	if (qp->block_own_groups && wire_gid_is_multicast(&path->dgid))
+		remember_source(qp, &path->sgid);
+	return path;
 }
 
 const struct hca_qp_type_ops hca_qp_ud_ops = {

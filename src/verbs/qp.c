@@ -51,7 +51,7 @@ void verbs_qp_fill(struct verbs_qp *qp, struct ibv_context *context, struct ibv_
 }
 
 /* `attr` is rewritten up to its capabilities, which is the prefix that both public structs share. */
-static struct verbs_qp *create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr, int *err)
+static struct verbs_qp *create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr, uint32_t flags, int *err)
 {
 	struct hca_qp_init init = {
 		.type = (enum hca_qp_type)attr->qp_type,
@@ -59,6 +59,7 @@ static struct verbs_qp *create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *at
 		.recv_cq = cq_or_null(attr->recv_cq),
 		.srq = attr->srq == NULL ? NULL : verbs_srq_of(attr->srq)->hca,
 		.sq_sig_all = attr->sq_sig_all != 0,
+		.block_own_groups = (flags & IBV_QP_CREATE_BLOCK_SELF_MCAST_LB) != 0,
 	};
 	struct verbs_qp *qp = calloc(1, sizeof(*qp));
 
@@ -92,7 +93,7 @@ VERBS_PUBLIC struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_
 		return verbs_null(BASE_ERR_INVAL);
 	if (verbs_is_inherited(pd->context))
 		return verbs_null_inherited();
-	struct verbs_qp *qp = create_qp(pd, attr, &err);
+	struct verbs_qp *qp = create_qp(pd, attr, 0, &err);
 	return qp == NULL ? verbs_null(err) : &qp->ex.qp_base;
 }
 
@@ -105,11 +106,13 @@ struct ibv_qp *verbs_create_qp_ex(struct ibv_context *context, struct ibv_qp_ini
 		return verbs_create_xrc_target(context, attr);
 	if ((attr->comp_mask & ~known) != 0)
 		return verbs_null(BASE_ERR_UNSUPPORTED);
-	if ((attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) != 0 && attr->create_flags != 0)
+	const uint32_t flags = (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) != 0 ? attr->create_flags : 0;
+	/* One flag, and for datagrams alone: groups are theirs. */
+	if (flags != 0 && (flags != IBV_QP_CREATE_BLOCK_SELF_MCAST_LB || attr->qp_type != IBV_QPT_UD))
 		return verbs_null(BASE_ERR_UNSUPPORTED);
 	if ((attr->comp_mask & IBV_QP_INIT_ATTR_PD) == 0 || attr->pd == NULL)
 		return verbs_null(BASE_ERR_INVAL);
-	struct verbs_qp *qp = create_qp(attr->pd, (struct ibv_qp_init_attr *)(void *)attr, &err);
+	struct verbs_qp *qp = create_qp(attr->pd, (struct ibv_qp_init_attr *)(void *)attr, flags, &err);
 	if (qp == NULL)
 		return verbs_null(err);
 	if ((attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0) {

@@ -29,7 +29,8 @@ def need_interfaces(w):
 @row('mckey: two listeners and a sender, IPv4 and IPv6 groups')
 def _(w):
     need_interfaces(w)
-    expect_all(listeners_and_sender(w, '10.99.0.1', '239.1.2.3', 2) + listeners_and_sender(w, 'fd99::1', 'ff0e::1:2:3', 2) +
+    # -l: without loopback, which is of a queue pair's own datagrams.
+    expect_all(listeners_and_sender(w, '10.99.0.1', '239.1.2.3', 2, ['-l']) + listeners_and_sender(w, 'fd99::1', 'ff0e::1:2:3', 2) +
                listeners_and_sender(w, '127.0.0.1', '239.1.2.3', 1))
 
 

@@ -50,17 +50,11 @@ static void receive_post(struct member *m, struct ibv_qp *qp, uint64_t slot)
 	need_equal(ibv_post_recv(qp, &wr, &bad), 0);
 }
 
-/* Receives of slots [first, first + count). */
-static struct ibv_qp *qp_make(struct member *m, uint32_t qkey, uint64_t first, uint64_t count)
+/* To RTS, with receives of slots [first, first + count). */
+static void qp_ready(struct member *m, struct ibv_qp *qp, uint32_t qkey, uint64_t first, uint64_t count)
 {
-	struct ibv_qp_init_attr init = {
-		.send_cq = m->cq, .recv_cq = m->cq, .qp_type = IBV_QPT_UD, .sq_sig_all = 1,
-		.cap = { .max_send_wr = 8, .max_recv_wr = SLOTS, .max_send_sge = 1, .max_recv_sge = 1 },
-	};
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = qkey };
-	struct ibv_qp *qp = ibv_create_qp(m->pd, &init);
 
-	need(qp != NULL);
 	need_equal(ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY), 0);
 	attr = (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTR };
 	need_equal(ibv_modify_qp(qp, &attr, IBV_QP_STATE), 0);
@@ -68,6 +62,18 @@ static struct ibv_qp *qp_make(struct member *m, uint32_t qkey, uint64_t first, u
 	need_equal(ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN), 0);
 	for (uint64_t slot = first; slot < first + count; slot++)
 		receive_post(m, qp, slot);
+}
+
+static struct ibv_qp *qp_make(struct member *m, uint32_t qkey, uint64_t first, uint64_t count)
+{
+	struct ibv_qp_init_attr init = {
+		.send_cq = m->cq, .recv_cq = m->cq, .qp_type = IBV_QPT_UD, .sq_sig_all = 1,
+		.cap = { .max_send_wr = 8, .max_recv_wr = SLOTS, .max_send_sge = 1, .max_recv_sge = 1 },
+	};
+	struct ibv_qp *qp = ibv_create_qp(m->pd, &init);
+
+	need(qp != NULL);
+	qp_ready(m, qp, qkey, first, count);
 	return qp;
 }
 
@@ -259,6 +265,39 @@ static void run_qps(void)
 enum { COUNT = 6 };
 
 /* Joins and hears COUNT words, then those after each rendezvous. */
+/* Made so that it does not hear itself: others' datagrams come, its own do not; and for datagrams alone. */
+static void run_own(void)
+{
+	struct member m;
+	union ibv_gid one = mgid_of(1);
+
+	member_open(&m);
+	member_join(&m, 1, RDMA_MC_JOIN_FLAG_FULLMEMBER);
+	struct ibv_qp_init_attr_ex init = { .qp_type = IBV_QPT_UD, .send_cq = m.cq, .recv_cq = m.cq, .pd = m.pd,
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS, .create_flags = IBV_QP_CREATE_BLOCK_SELF_MCAST_LB,
+		.cap = { .max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1 } };
+	struct ibv_qp *deaf = ibv_create_qp_ex(m.id->verbs, &init);
+	need(deaf != NULL);
+	qp_ready(&m, deaf, QKEY, 9, 4);
+	need_equal(ibv_attach_mcast(deaf, &one, 0), 0);
+	struct ibv_sge sge = { (uintptr_t)m.buf, WORD, m.mr->lkey };
+	struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED }, *bad;
+	wr.wr.ud.ah = m.ah;
+	wr.wr.ud.remote_qpn = GROUP_QPN;
+	wr.wr.ud.remote_qkey = QKEY;
+	need_equal(ibv_post_send(deaf, &wr, &bad), 0);
+	need_equal(cq_wait(m.cq).opcode, IBV_WC_SEND);
+	cq_expect_none(m.cq, 50);
+	member_send(&m, 42);
+	member_hears(&m, deaf, 1, 42);
+	need_equal(ibv_detach_mcast(deaf, &one, 0), 0);
+	need_equal(ibv_destroy_qp(deaf), 0);
+	init.qp_type = IBV_QPT_RC;
+	need(ibv_create_qp_ex(m.id->verbs, &init) == NULL);
+	need_equal(errno, EOPNOTSUPP);
+	member_close(&m);
+}
+
 static void listener(struct peer *peer)
 {
 	struct member m;
@@ -390,6 +429,7 @@ static void run_refused(void)
 static const struct harness_case cases[] = {
 	{ "attach", "attaching: UD and groups alone, once is enough, what is not attached is not detached, EBUSY", run_attach },
 	{ "qps", "in one process every attached QP gets one copy, judged by its own Q_Key, the sender's own among them", run_qps },
+	{ "own", "a queue pair that was made so does not hear itself, but others", run_own },
 	{ "members", "two other processes get one copy each, none after they left, and again when they joined again", run_members },
 	{ "death", "a process that dies, and an id that goes, is out of its groups", run_death },
 	{ "refused", "joins that Linux refuses", run_refused },
