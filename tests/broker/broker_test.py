@@ -23,6 +23,8 @@ CLONE_NEWNET, CLONE_NEWUSER = 0x40000000, 0x10000000
 ROOT = os.geteuid() == 0
 NOBODY, OTHER = 65534, 65533
 libc = ctypes.CDLL(None, use_errno=True)
+with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../src/ipc/message.h')) as header:
+    PROTOCOL = int(re.search(r'IPC_PROTOCOL (\d+)u', header.read()).group(1))
 
 
 class Skip(Exception):
@@ -192,7 +194,7 @@ def connect_raw(uid):
     if ROOT:
         os.seteuid(uid)
     try:
-        s.connect(f'\0softverbs-{uid if ROOT else 0}-v2')
+        s.connect(f'\0softverbs-{uid if ROOT else 0}-v{PROTOCOL}')
     finally:
         if ROOT:
             os.seteuid(0)
@@ -206,7 +208,7 @@ class Raw:
     def __init__(self):
         self.s = connect_raw(NOBODY)
         pidfd, page, event = os.pidfd_open(os.getpid()), os.memfd_create('page'), os.eventfd(0)
-        body = struct.pack('<IIBBBQI', 0x48765373, 2, 0, 0, 0, 0, 1) + b'\3raw'
+        body = struct.pack('<IIBBBQI', 0x48765373, PROTOCOL, 0, 0, 0, 0, 1) + b'\3raw'
         socket.send_fds(self.s, [struct.pack('<HHI', 1, 0, len(body)) + body], [pidfd, page, event])
         answer, fds, _, _ = socket.recv_fds(self.s, 8192, 8)
         for fd in (pidfd, page, event, *fds):
@@ -657,7 +659,7 @@ def test_refusals():
     c = Client()
     r = subprocess.run([CLIENT, 'hello', '99'], capture_output=True, text=True, preexec_fn=identity(NOBODY))
     assert r.returncode == 1 and 'version 99' in r.stdout and 'one release' in r.stdout, r
-    hello = bytes.fromhex('0100 0000 1c000000 73537648 02000000 00 00 00 0000000000000000 01000000 04') + b'nons'
+    hello = bytes.fromhex(f'0100 0000 1c000000 73537648 {PROTOCOL:02x}000000 00 00 00 0000000000000000 01000000 04') + b'nons'
     for data in (b'\0', b'x' * 8, b'x' * 8192, os.urandom(300), bytes.fromhex('0b00000000000000'), hello, hello[:20]):
         s = connect_raw(NOBODY)
         s.send(data)
@@ -676,7 +678,7 @@ def test_refusals():
         # Another user has the name's path but not the right.
         s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         s.settimeout(5)
-        s.connect(f'\0softverbs-{NOBODY}-v2')
+        s.connect(f'\0softverbs-{NOBODY}-v{PROTOCOL}')
         assert s.recv(100) == b''
         s.close()
     s = stat()
@@ -708,7 +710,7 @@ def test_impostor():
     if not ROOT:
         raise Skip('needs root, to be two users')
     s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    s.bind(f'\0softverbs-{NOBODY}-v2')
+    s.bind(f'\0softverbs-{NOBODY}-v{PROTOCOL}')
     s.listen()
     c = Client(expect=False)
     c.wait('error not permitted')
@@ -720,7 +722,7 @@ def test_stopped_starter():
     """A process that was stopped while it started a broker keeps nobody from starting one."""
     c = Client()
     lock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    lock.bind(f'\0softverbs-{NOBODY if ROOT else 0}-v2-start')
+    lock.bind(f'\0softverbs-{NOBODY if ROOT else 0}-v{PROTOCOL}-start')
     if ROOT:
         os.seteuid(NOBODY)
     lock.listen()
