@@ -105,14 +105,15 @@ size_t rdmacm_address_len(const struct sockaddr *address)
 }
 
 /*
- * Bound to the loopback address, and to nobody yet. For the kernel that is no address of a device, and libfabric reads it so: an id
- * that has a device now makes it forget all other devices (decision 0099).
+ * A synchronous id that is bound to the loopback address, and to nobody yet. For the kernel that is no address of a device, and
+ * libfabric reads it so: an id that has a device now makes it forget all other devices. Ids with a channel have it at once, for the
+ * sake of programs that make their queue pair next (decision 0099).
  */
 static bool is_loopback_only(const struct rdmacm_id *id)
 {
 	const struct rdma_addr *addr = &id->id.route.addr;
 
-	if (addr->dst_addr.sa_family != AF_UNSPEC)
+	if (!id->sync || addr->dst_addr.sa_family != AF_UNSPEC)
 		return false;
 	return addr->src_addr.sa_family == AF_INET ? ntohl(addr->src_sin.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET :
 		addr->src_addr.sa_family == AF_INET6 && memcmp(&addr->src_sin6.sin6_addr, &in6addr_loopback, 16) == 0;

@@ -41,7 +41,12 @@ static void binds(void)
 	if (geteuid() != 0)
 		refused(bind4(id, "127.0.0.1", 80), EACCES);
 	need_equal(bind4(id, "127.0.0.1", 0), 0);
-	need(id->verbs == NULL);
+	need(id->verbs != NULL && id->port_num == 1);
+	struct rdma_cm_id *alone;
+	need_equal(rdma_create_id(NULL, &alone, NULL, RDMA_PS_TCP), 0);
+	need_equal(bind4(alone, "127.0.0.1", 0), 0);
+	need(alone->verbs == NULL);
+	need_equal(rdma_destroy_id(alone), 0);
 	uint16_t port = ntohs(rdma_get_src_port(id));
 	need(port != 0);
 	refused(bind4(id, "127.0.0.1", 0), EINVAL);
