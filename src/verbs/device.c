@@ -199,12 +199,6 @@ static void interfaces_changed(void *context, uint64_t changed)
 /* devices_lock held. */
 static int start_locked(struct verbs_device *device, struct process_engine *engine, struct netdev_device *now)
 {
-	int err = verbs_device_read(device, engine->process, now);
-
-	if (err == 0 && now->ifindex == 0)
-		err = BASE_ERR_NODEV;
-	if (err != 0)
-		return err;
 	if (memory_engine != engine) {
 		dma_guard_install(); /* its lock is taken here and not in the middle of somebody's fork */
 		struct dma_table *table = dma_table_create((struct dma_entry *)(void *)export_writer_mrs(engine->export),
@@ -216,6 +210,13 @@ static int start_locked(struct verbs_device *device, struct process_engine *engi
 		memory_engine = engine;
 		process_engine_listen(interfaces_changed, engine);
 	}
+	/* Read behind the start of listening: what changes from here on is heard, and waits for devices_lock. */
+	int err = verbs_device_read(device, engine->process, now);
+
+	if (err == 0 && now->ifindex == 0)
+		err = BASE_ERR_NODEV;
+	if (err != 0)
+		return err;
 	struct hca_device_config config = {
 		.engine = { &engine_ops, engine->node },
 		.ops = &device_ops,
