@@ -33,15 +33,22 @@ def needs(path):
     return [n for n in re.findall(r'\(NEEDED\).*\[(.*)\]', out) if n in LIBRARIES]
 
 
+def undefined_without_us(path):
+    """What a module lacks with the distribution's libraries, too: names of the program that loads it (Open MPI's, an interpreter's)."""
+    env = {k: v for k, v in os.environ.items() if k != 'LD_LIBRARY_PATH'}
+    out = subprocess.run(['ldd', '-r', path], env=env, capture_output=True, text=True)
+    return set(re.findall(r'undefined symbol: ([^\s,]+)', out.stdout + out.stderr))
+
+
 def faults(path, directory, needed):
+    lacks = undefined_without_us(path)
     env = dict(os.environ, LD_LIBRARY_PATH=directory)
     out = subprocess.run(['ldd', '-r', path], env=env, capture_output=True, text=True)
     bad = []
     for line in (out.stdout + out.stderr).splitlines():
         undefined = re.match(r'undefined symbol: ([^\s,]+)', line.strip())
         if undefined:
-            # A module of an interpreter finds the interpreter's own names when that loads it.
-            if not re.match(r'_?Py', undefined.group(1)):
+            if undefined.group(1) not in lacks:
                 bad.append(line.strip())
         elif 'not found' in line or 'not defined' in line:
             bad.append(line.strip())
