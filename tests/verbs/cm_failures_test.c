@@ -171,8 +171,9 @@ static void server_refuses_options(void)
 {
 	struct two t = two_of(RDMA_PS_TCP, true);
 	struct rdma_cm_event *event;
+	static const char too_long[149];
 
-	refused(rdma_reject_ece(t.asked, "x", 149), EINVAL);
+	refused(rdma_reject_ece(t.asked, too_long, 149), EINVAL);
 	need_equal(rdma_reject_ece(t.asked, "options", 8), 0);
 	event = event_take(t.client, RDMA_CM_EVENT_REJECTED, 35);
 	need(event->param.conn.private_data_len == 148 && memcmp(event->param.conn.private_data, "options", 8) == 0);
