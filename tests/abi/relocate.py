@@ -41,13 +41,14 @@ def undefined_without_us(path):
 
 
 def faults(path, directory, needed):
-    lacks = undefined_without_us(path)
+    lacks = None
     env = dict(os.environ, LD_LIBRARY_PATH=directory)
     out = subprocess.run(['ldd', '-r', path], env=env, capture_output=True, text=True)
     bad = []
     for line in (out.stdout + out.stderr).splitlines():
         undefined = re.match(r'undefined symbol: ([^\s,]+)', line.strip())
         if undefined:
+            lacks = undefined_without_us(path) if lacks is None else lacks
             if undefined.group(1) not in lacks:
                 bad.append(line.strip())
         elif 'not found' in line or 'not defined' in line:
