@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """A storm: 24 processes that create, connect, send, destroy and are killed at random, as an ordinary user.
 
-  storm.py BUILD shm|wire [SECONDS [SEED]]     8 s; 600 s with SOFTVERBS_LONG=1
+  storm.py BUILD shm|wire [SECONDS [SEED]]     5 s; 600 s with SOFTVERBS_LONG=1
 
 No worker may hang or report an error, and when all are gone the broker has nobody left, frees every slot and ends. Brokers are
 killed, too. Prints its seed. 77: no network namespace of our own can be made.
@@ -108,7 +108,7 @@ def main():
     if len(sys.argv) < 3 or sys.argv[2] not in ('shm', 'wire'):
         print(__doc__, file=sys.stderr)
         return 2
-    seconds = float(sys.argv[3]) if len(sys.argv) > 3 else 600 if os.environ.get('SOFTVERBS_LONG') else 8
+    seconds = float(sys.argv[3]) if len(sys.argv) > 3 else 600 if os.environ.get('SOFTVERBS_LONG') else 5
     seed = int(sys.argv[4]) if len(sys.argv) > 4 else int.from_bytes(os.urandom(4), 'little')
     print(f'{sys.argv[2]}, {seconds:.0f} s, seed {seed}', flush=True)
     try:
