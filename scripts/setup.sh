@@ -3,8 +3,8 @@
 
 PACKAGES_BUILD="gcc libc6-dev meson ninja-build pkg-config python3 libisal-dev libnl-route-3-dev libjansson-dev libibverbs-dev librdmacm-dev libibumad-dev"
 PACKAGES_TRY="perftest ibverbs-utils"
-PACKAGES_CHECK="clang python3-pyverbs libcmocka-dev libclang-rt-dev llvm mandoc rdmacm-utils libfabric-bin qperf fio tshark valgrind iproute2 ethtool procps binutils ucx-utils openmpi-bin libopenmpi-dev"
-PACKAGES_INTEROP="qemu-system-x86 busybox-static cpio kmod xz-utils ethtool ibverbs-providers hpcc"
+PACKAGES_CHECK="clang python3-pyverbs libcmocka-dev libclang-rt-dev llvm mandoc rdmacm-utils libfabric-bin qperf fio tshark valgrind iproute2 ethtool procps binutils ucx-utils openmpi-bin libopenmpi-dev busybox-static"
+PACKAGES_INTEROP="qemu-system-x86 cpio kmod xz-utils ethtool ibverbs-providers hpcc"
 
 if [ -t 1 ] && [ -z "${NO_COLOR:-}" ]; then
 	bold=$(printf '\033[1m') green=$(printf '\033[32m') red=$(printf '\033[31m') plain=$(printf '\033[0m')
