@@ -185,7 +185,7 @@ def run_meson(tally, group, directory, names, full, env=None):
         os.unlink(log)
     command = ['meson', 'test', '-C', directory, '--no-rebuild', '--print-errorlogs', '-t',
                '4' if env else '2'] + sorted(names)
-    environment = dict(os.environ, SOFTVERBS_CHECK='full' if full else 'quick', **(env or {}))
+    environment = dict(os.environ, SOFTVERBS_CHECK='full' if full else 'quick', **({'SOFTVERBS_LONG': '1'} if full else {}), **(env or {}))
     status, output = run(command, f'{group}: {len(names)} tests', env=environment)
     seen = set()
     if os.path.exists(log):

@@ -14,7 +14,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from hosts import Failed, Hosts, Skipped, need, until_true  # noqa: E402
+from hosts import Hosts, Skipped, main_ends, need, until_true  # noqa: E402
 
 SERVER, CLIENT = 'a', 'b'
 FIO = ['fio', '--ioengine=rdma', '--bs=64k', '--size=4096k', '--thread']
@@ -118,11 +118,4 @@ def main():
 
 
 if __name__ == '__main__':
-    try:
-        main()
-    except Skipped as e:
-        print(e)
-        sys.exit(77)
-    except Failed as e:
-        print(e)
-        sys.exit(1)
+    main_ends(main)

@@ -219,3 +219,15 @@ def until_true(condition, seconds, words):
         if time.monotonic() > end:
             raise Failed(words() if callable(words) else words)
         time.sleep(0.01)
+
+
+def main_ends(main):
+    """Runs the test and ends the process: 0, 77 with the reason of a skip, 1 with what failed."""
+    try:
+        main()
+    except Skipped as e:
+        print(e)
+        sys.exit(77)
+    except Failed as e:
+        print(e)
+        sys.exit(1)

@@ -10,7 +10,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from hosts import Failed, Hosts, Skipped, need, need_tool  # noqa: E402
+from hosts import Hosts, main_ends, need, need_tool  # noqa: E402
 from icrc import is_right, roce_packet  # noqa: E402
 
 COUNT = 10
@@ -53,11 +53,4 @@ def main():
 
 
 if __name__ == '__main__':
-    try:
-        main()
-    except Skipped as e:
-        print(e)
-        sys.exit(77)
-    except Failed as e:
-        print(e)
-        sys.exit(1)
+    main_ends(main)

@@ -14,7 +14,7 @@ import socket
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from hosts import Failed, Hosts, Skipped, inside, need, need_tool, run, until_true  # noqa: E402
+from hosts import Hosts, inside, main_ends, need, need_tool, run, until_true  # noqa: E402
 
 
 def ip(hosts, host, command):
@@ -129,11 +129,4 @@ def main():
 
 
 if __name__ == '__main__':
-    try:
-        main()
-    except Skipped as e:
-        print(e)
-        sys.exit(77)
-    except Failed as e:
-        print(e)
-        sys.exit(1)
+    main_ends(main)
